@@ -1,0 +1,1 @@
+//! The gradient-flow arbiter: does every parameter learn?

@@ -1,0 +1,102 @@
+//! Files that are either whole or absent, and a run directory that knows what made each of them.
+//!
+//! Every file the project writes goes through [`write_atomic`]: a temporary file in the same
+//! directory, fsync, rename, fsync of the directory. A [`RunDir`] is held by one process at a time
+//! and keeps `run.lock`: a hash per artifact and the hashes of what it was made from.
+
+mod hash;
+mod run_dir;
+
+pub use hash::{Hash, hash_bytes, hash_file};
+pub use run_dir::{ArtifactError, Made, RunDir, Stage};
+
+use crate::error::FileError;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+/// Writes `bytes` to `path` so that a reader sees the old file or the whole new one, never a part.
+///
+/// # Errors
+/// [`FileError`] when the directory cannot be made or written; an old file is left as it was.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    write_atomic_with(path, |file| file.write_all(bytes))
+}
+
+/// Like [`write_atomic`], for content that is produced piece by piece.
+///
+/// # Errors
+/// [`FileError`] when writing fails or `produce` does; an old file is left as it was.
+pub fn write_atomic_with(
+    path: &Path,
+    produce: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), FileError> {
+    let directory = parent(path);
+    std::fs::create_dir_all(directory).map_err(FileError::at("create the directory", directory))?;
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".partial-")
+        .tempfile_in(directory)
+        .map_err(FileError::at("write in", directory))?;
+    let mut buffer = std::io::BufWriter::with_capacity(1 << 16, temporary.as_file_mut());
+    produce(&mut buffer).and_then(|()| buffer.flush()).map_err(FileError::at("write", path))?;
+    drop(buffer);
+    set_permissions(temporary.as_file()).map_err(FileError::at("write", path))?;
+    temporary.as_file().sync_all().map_err(FileError::at("write", path))?;
+    temporary.persist(path).map_err(|e| FileError::at("replace", path)(e.error))?;
+    sync_directory(directory)
+}
+
+/// Makes a rename inside `directory` survive a power cut.
+///
+/// # Errors
+/// [`FileError`] when the directory cannot be opened or synced.
+pub fn sync_directory(directory: &Path) -> Result<(), FileError> {
+    File::open(directory).and_then(|d| d.sync_all()).map_err(FileError::at("sync", directory))
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(p) if !p.as_os_str().is_empty() => p,
+        _ => Path::new("."),
+    }
+}
+
+/// Temporary files are private to their maker; an artifact is for everybody to read.
+#[cfg(unix)]
+fn set_permissions(file: &File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn set_permissions(_: &File) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_keeps_the_old_file_and_leaves_no_rubbish() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.txt");
+        write_atomic(&path, b"old").unwrap();
+        let failed = write_atomic_with(&path, |w| {
+            w.write_all(b"half of the ne")?;
+            Err(std::io::ErrorKind::StorageFull.into())
+        });
+        let message = failed.unwrap_err().to_string();
+        assert!(message.contains("free some space"), "{message}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn directories_are_made_on_the_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/c.txt");
+        write_atomic(&path, b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+    }
+}

@@ -1,0 +1,1 @@
+//! Manifests, text, token shards and the loader.

@@ -1,0 +1,1 @@
+//! The defect catalogue: what Candle and Burn do wrong as training backends.

@@ -1,0 +1,1 @@
+//! Evaluation: loss per token, character and byte, with intervals; the random twin.

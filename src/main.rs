@@ -1,0 +1,2 @@
+//! The `shikha` command.
+fn main() {}

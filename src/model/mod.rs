@@ -1,0 +1,1 @@
+//! The decoder: configuration, parameters, forward and backward walk, generation, export.

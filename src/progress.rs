@@ -1,0 +1,87 @@
+//! Progress of long work: a bar with the time left on a terminal, plain lines elsewhere.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// Seconds between two plain lines.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Progress of one piece of work, written to standard error.
+///
+/// On a terminal it is a bar with an estimate of the time left; elsewhere it prints a line at most
+/// every ten seconds and one at the end, so that logs stay short.
+pub struct Progress {
+    label: String,
+    total: u64,
+    bar: Option<ProgressBar>,
+    done: u64,
+    started: Instant,
+    last_line: Instant,
+    quiet: bool,
+}
+
+impl Progress {
+    /// Starts a bar over `total` steps of `unit` (for example `documents`).
+    pub fn new(label: &str, total: u64, unit: &str) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(total);
+            let template = format!("{{prefix:12}} {{bar:32}} {{pos}}/{{len}} {unit} {{msg}} [{{elapsed}} < {{eta}}]");
+            if let Ok(style) = ProgressStyle::with_template(&template) {
+                bar.set_style(style);
+            }
+            bar.set_prefix(label.to_owned());
+            bar
+        });
+        let now = Instant::now();
+        Progress { label: label.to_owned(), total, bar, done: 0, started: now, last_line: now, quiet: false }
+    }
+
+    /// A progress that prints nothing (tests, notebooks, nested work).
+    pub fn hidden(total: u64) -> Self {
+        let now = Instant::now();
+        Progress { label: String::new(), total, bar: None, done: 0, started: now, last_line: now, quiet: true }
+    }
+
+    /// Counts `steps` more, and shows `message` beside them.
+    pub fn advance(&mut self, steps: u64, message: &str) {
+        self.set(self.done + steps, message);
+    }
+
+    /// Sets the position, for work that resumes in the middle.
+    pub fn set(&mut self, done: u64, message: &str) {
+        self.done = done;
+        if let Some(bar) = &self.bar {
+            bar.set_position(done);
+            bar.set_message(message.to_owned());
+        } else if !self.quiet && self.last_line.elapsed() >= LINE_EVERY {
+            self.last_line = Instant::now();
+            eprintln!("{:12} {}/{} {message}", self.label, self.done, self.total);
+        }
+    }
+
+    /// Ends the work with a closing message.
+    pub fn finish(self, message: &str) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        if !self.quiet {
+            eprintln!("{:12} {message} ({:.1} s)", self.label, self.started.elapsed().as_secs_f64());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_resumes() {
+        let mut progress = Progress::hidden(10);
+        progress.advance(3, "");
+        progress.set(7, "");
+        progress.advance(1, "");
+        assert_eq!(progress.done, 8);
+        progress.finish("");
+    }
+}

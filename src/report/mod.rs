@@ -1,0 +1,1 @@
+//! The report: claims ledger, tables and figures.

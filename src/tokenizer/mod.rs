@@ -1,0 +1,1 @@
+//! Pre-tokenizers, BPE training and fertility.

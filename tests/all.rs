@@ -1,0 +1,20 @@
+//! Tests of the program as its users meet it, in one binary so that it links once.
+
+#[path = "all/arbiter.rs"]
+mod arbiter;
+#[path = "all/command.rs"]
+mod command;
+#[path = "all/corpus.rs"]
+mod corpus;
+#[path = "all/eval.rs"]
+mod eval;
+#[path = "all/model.rs"]
+mod model;
+#[path = "all/ops.rs"]
+mod ops;
+#[path = "all/pipeline.rs"]
+mod pipeline;
+#[path = "all/tokenizer.rs"]
+mod tokenizer;
+#[path = "all/train.rs"]
+mod train;
