@@ -1,0 +1,9 @@
+# Each target is one call of the command. RECIPE: a built-in name or a .toml file. MIRROR: a folder of raw files.
+RECIPE ?= pocket
+export SHIKHA_MIRROR ?= $(MIRROR)
+SHIKHA = cargo run --release --locked --quiet --
+
+.PHONY: test reproduce figures
+test: ; cargo test --release --locked
+reproduce: ; $(SHIKHA) reproduce $(RECIPE)
+figures: ; $(SHIKHA) figures $(RECIPE)
