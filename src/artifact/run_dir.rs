@@ -158,7 +158,8 @@ fn sorted(names: &[String]) -> Vec<String> {
 fn read_ledger(root: &Path) -> Result<Ledger, ArtifactError> {
     let path = root.join(LEDGER);
     match std::fs::read_to_string(&path) {
-        Ok(text) => toml::from_str(&text).map_err(|e| ArtifactError::Ledger { path, message: crate::recipe::one_line(&e.to_string()) }),
+        Ok(text) => toml::from_str(&text)
+            .map_err(|e| ArtifactError::Ledger { path, message: crate::recipe::one_line(&e.to_string()) }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Ledger::default()),
         Err(e) => Err(FileError::at("read", &path)(e).into()),
     }
@@ -170,7 +171,11 @@ mod tests {
     use crate::artifact::hash_bytes;
 
     fn stage<'a>(input: &[u8]) -> Stage<'a> {
-        Stage { name: "copy", inputs: BTreeMap::from([("text".to_owned(), hash_bytes(input))]), outputs: vec!["out".to_owned()] }
+        Stage {
+            name: "copy",
+            inputs: BTreeMap::from([("text".to_owned(), hash_bytes(input))]),
+            outputs: vec!["out".to_owned()],
+        }
     }
 
     fn run(root: &Path, input: &[u8], force: bool) -> Made {

@@ -1,1 +1,26 @@
-//! Differentiable fused ops: slices at the bottom, Candle custom ops with a backward on top.
+//! Differentiable fused ops.
+//!
+//! At the bottom each op is a pair of functions over slices, forward and backward, row-major, generic
+//! over [`Real`]; the trainer walks the model over them without a graph. The bits of every result are
+//! the same for any number of threads. `assert`s guard the lengths: a wrong one is a mistake in the
+//! caller, never in a user's data.
+
+pub mod adamw;
+pub mod attention;
+pub mod embedding;
+pub mod linear;
+pub mod linear_cross_entropy;
+pub mod matmul;
+pub mod norm;
+mod parallel;
+mod peak;
+mod real;
+pub mod rms_norm;
+pub mod rope;
+pub mod swiglu;
+
+pub use peak::gemm_peak;
+pub use real::Real;
+
+/// A target that adds neither loss nor gradient.
+pub const IGNORE: u32 = u32::MAX;

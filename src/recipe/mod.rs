@@ -11,10 +11,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The recipes that come with the program, by name.
-const BUILT_IN: [(&str, &str); 2] = [
-    ("pocket", include_str!("../../recipes/pocket.toml")),
-    ("small", include_str!("../../recipes/small.toml")),
-];
+const BUILT_IN: [(&str, &str); 2] =
+    [("pocket", include_str!("../../recipes/pocket.toml")), ("small", include_str!("../../recipes/small.toml"))];
 
 /// Why a recipe was refused.
 #[derive(Debug, thiserror::Error)]
@@ -235,7 +233,8 @@ impl Recipe {
 
 /// A parser's report on one line: what is wrong and where.
 pub(crate) fn one_line(message: &str) -> String {
-    let lines: Vec<&str> = message.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with(['|', '^'])).collect();
+    let lines: Vec<&str> =
+        message.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with(['|', '^'])).collect();
     lines.join("; ").replace(" |", ":")
 }
 

@@ -1,0 +1,55 @@
+//! Linear layer without bias: y = x·Wᵀ with W of shape [outputs, inputs], as Hugging Face has it.
+//!
+//! With dy the gradient of y: dx = dy·W and dW = dyᵀ·x.
+
+use super::Real;
+use super::matmul::{Threads, View, ViewMut, matmul};
+
+/// Sizes of a linear layer on a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows of the batch.
+    pub rows: usize,
+    /// Width of the input.
+    pub inputs: usize,
+    /// Width of the output.
+    pub outputs: usize,
+}
+
+/// y = x·Wᵀ, or y += x·Wᵀ when `accumulate`; `x` [rows, inputs], `w` [outputs, inputs], `y` [rows, outputs].
+///
+/// # Panics
+/// When a slice is shorter than its shape.
+pub fn forward<T: Real>(x: &[T], w: &[T], y: &mut [T], shape: Shape, accumulate: bool) {
+    let Shape { rows, inputs, outputs } = shape;
+    let weights = View::new(w, outputs, inputs, inputs).transposed();
+    let (out, x) = (ViewMut::new(y, rows, outputs, outputs), View::new(x, rows, inputs, inputs));
+    matmul(out, x, weights, T::ONE, accumulate, Threads::All);
+}
+
+/// dx = dy·W, or dx += dy·W when `accumulate`.
+///
+/// # Panics
+/// When a slice is shorter than its shape.
+pub fn backward_input<T: Real>(dy: &[T], w: &[T], dx: &mut [T], shape: Shape, accumulate: bool) {
+    let Shape { rows, inputs, outputs } = shape;
+    let (dy, w) = (View::new(dy, rows, outputs, outputs), View::new(w, outputs, inputs, inputs));
+    matmul(ViewMut::new(dx, rows, inputs, inputs), dy, w, T::ONE, accumulate, Threads::All);
+}
+
+/// dW += dyᵀ·x.
+///
+/// # Panics
+/// When a slice is shorter than its shape.
+pub fn backward_weight<T: Real>(dy: &[T], x: &[T], dw: &mut [T], shape: Shape) {
+    let Shape { rows, inputs, outputs } = shape;
+    let dy = View::new(dy, rows, outputs, outputs).transposed();
+    matmul(
+        ViewMut::new(dw, outputs, inputs, inputs),
+        dy,
+        View::new(x, rows, inputs, inputs),
+        T::ONE,
+        true,
+        Threads::All,
+    );
+}

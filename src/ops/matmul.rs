@@ -1,0 +1,161 @@
+//! Matrix products through the `gemm` crate, behind views that check their bounds once.
+
+use super::Real;
+use gemm::Parallelism;
+
+/// A matrix inside a slice: element (i, j) is at `offset + i·row_stride + j·column_stride`.
+#[derive(Clone, Copy)]
+pub struct View<'a, T> {
+    data: &'a [T],
+    shape: [usize; 2],
+    strides: [usize; 2],
+}
+
+impl<'a, T> View<'a, T> {
+    /// A row-major matrix whose rows lie `row_stride` apart, starting at `data[0]`.
+    ///
+    /// # Panics
+    /// When the last element lies outside `data`.
+    pub fn new(data: &'a [T], rows: usize, columns: usize, row_stride: usize) -> Self {
+        assert_inside(data.len(), rows, columns, row_stride);
+        View { data, shape: [rows, columns], strides: [row_stride, 1] }
+    }
+
+    /// The transpose of the same data.
+    pub fn transposed(self) -> Self {
+        let [rows, columns] = self.shape;
+        let [row, column] = self.strides;
+        View { data: self.data, shape: [columns, rows], strides: [column, row] }
+    }
+}
+
+/// A row-major matrix that is written to.
+pub struct ViewMut<'a, T> {
+    data: &'a mut [T],
+    shape: [usize; 2],
+    row_stride: usize,
+}
+
+impl<'a, T> ViewMut<'a, T> {
+    /// A row-major matrix whose rows lie `row_stride` apart, starting at `data[0]`.
+    ///
+    /// # Panics
+    /// When the last element lies outside `data`.
+    pub fn new(data: &'a mut [T], rows: usize, columns: usize, row_stride: usize) -> Self {
+        assert_inside(data.len(), rows, columns, row_stride);
+        ViewMut { data, shape: [rows, columns], row_stride }
+    }
+}
+
+fn assert_inside(length: usize, rows: usize, columns: usize, row_stride: usize) {
+    assert!(rows == 0 || columns == 0 || (columns <= row_stride && (rows - 1) * row_stride + columns <= length));
+}
+
+/// Whether a product may use all threads or is part of work that is already parallel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// All threads of the pool.
+    All,
+    /// This thread only.
+    One,
+}
+
+/// Products below this many multiply-adds are not worth waking other threads for.
+const SMALL: usize = 1 << 17;
+
+/// `c = scale·a·b`, or `c += scale·a·b` when `accumulate`.
+///
+/// Every element is one sum over k in a fixed order, so the bits do not depend on the threads.
+///
+/// # Panics
+/// When the shapes do not fit together.
+pub fn matmul<T: Real>(c: ViewMut<T>, a: View<T>, b: View<T>, scale: T, accumulate: bool, threads: Threads) {
+    let [m, n] = c.shape;
+    let k = a.shape[1];
+    assert_eq!((a.shape[0], b.shape[0], b.shape[1]), (m, k, n), "shapes of a product");
+    let parallel = threads == Threads::All && m * n * k > SMALL && rayon::current_num_threads() > 1;
+    let parallelism = if parallel { Parallelism::Rayon(rayon::current_num_threads()) } else { Parallelism::None };
+    // SAFETY: the views were checked to lie inside their slices when they were made, `c` is borrowed
+    // mutably so it overlaps neither input, and T is f32 or f64, which `gemm` knows.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            c.data.as_mut_ptr(),
+            1,
+            c.row_stride as isize,
+            accumulate,
+            a.data.as_ptr(),
+            a.strides[1] as isize,
+            a.strides[0] as isize,
+            b.data.as_ptr(),
+            b.strides[1] as isize,
+            b.strides[0] as isize,
+            T::ONE,
+            scale,
+            false,
+            false,
+            false,
+            parallelism,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+    use proptest::prelude::*;
+
+    fn random(name: &str, n: usize) -> Vec<f64> {
+        let stream = Stream::new(1, name);
+        (0..n as u64).map(|i| stream.normal(i)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_definition(m in 1usize..20, n in 1usize..20, k in 1usize..20, pad in 0usize..3, flip: bool) {
+            let (a, b) = (random("a", m * (k + pad)), random("b", (k.max(n)) * (k.max(n) + pad)));
+            let mut c = random("c", m * (n + pad));
+            let old = c.clone();
+            let bv = if flip { View::new(&b, n, k, k + pad).transposed() } else { View::new(&b, k, n, n + pad) };
+            matmul(ViewMut::new(&mut c, m, n, n + pad), View::new(&a, m, k, k + pad), bv, 0.5, true, Threads::All);
+            for i in 0..m {
+                for j in 0..n {
+                    let at = |l: usize| if flip { b[j * (k + pad) + l] } else { b[l * (n + pad) + j] };
+                    let sum: f64 = (0..k).map(|l| a[i * (k + pad) + l] * at(l)).sum();
+                    let expected = old[i * (n + pad) + j] + 0.5 * sum;
+                    prop_assert!((c[i * (n + pad) + j] - expected).abs() < 1e-12);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_threads() {
+        let (m, n, k) = (130, 257, 300);
+        let to = |v: Vec<f64>| -> Vec<f32> { v.into_iter().map(|x| x as f32).collect() };
+        let (a, b) = (to(random("a", m * k)), to(random("b", k * n)));
+        let run = |threads| {
+            let mut c = vec![0f32; m * n];
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                matmul(
+                    ViewMut::new(&mut c, m, n, n),
+                    View::new(&a, m, k, k),
+                    View::new(&b, k, n, n),
+                    1.0,
+                    false,
+                    Threads::All,
+                );
+            });
+            c
+        };
+        let one = run(1);
+        assert!(one.iter().any(|x| *x != 0.0));
+        for threads in [2, 3, 4] {
+            assert_eq!(one, run(threads), "{threads} threads");
+        }
+    }
+}
