@@ -152,10 +152,11 @@ impl Loader {
     /// How often each language's text has been seen after `batches` batches, in epochs.
     pub fn epochs(&self, batches: u64) -> BTreeMap<String, f64> {
         let mut seen = vec![0u64; self.languages.len()];
+        // A language's last sample has its largest number; it is at most a few samples back.
         for g in (0..batches * self.batch as u64).rev() {
             let (language, number) = self.interleave.place(g);
             seen[language] = seen[language].max(number + 1);
-            if seen.iter().all(|&n| n > 0) {
+            if !seen.contains(&0) {
                 break;
             }
         }
