@@ -7,13 +7,15 @@
 //! [`HASHES`] numbers are cut into bands (locality-sensitive hashing), and documents that share a
 //! band are compared by their true sets, so that nothing below the threshold is ever dropped.
 //!
-//! Time grows with the characters and with the pairs found. Memory is a signature and a few words
+//! Time grows with the characters and with the pairs found: of a band that very many documents
+//! share (boilerplate), only the latest [`BUCKET`] are looked at, as a real near duplicate shares
+//! rarer bands too. Memory is a signature and a few words
 //! per kept document; shingle sets are made again for the pairs that need them.
 
 use crate::artifact::hash_bytes;
 use crate::rng::Stream;
 use rayon::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Characters of a shingle.
 pub const SHINGLE: usize = 5;
@@ -26,6 +28,8 @@ const RECALL: f64 = 0.999;
 /// How far below the threshold the signatures' estimate may be before the sets are not compared:
 /// more than four standard deviations, √(0.25 / 128) = 0.044 each.
 const SLACK: f64 = 0.18;
+/// Documents of one band's value that a new document is compared with, at most.
+pub const BUCKET: usize = 256;
 const NONE: u32 = u32::MAX;
 
 /// For each text, the index of the earlier equal text, if there is one.
@@ -160,16 +164,19 @@ impl Index {
     /// The first kept document that is a near duplicate of `document`.
     fn find(&self, texts: &[&str], document: usize, signature: &Signature) -> Option<usize> {
         let count = HASHES / self.rows;
-        let mut candidates = HashSet::new();
+        let mut candidates: Vec<u32> = Vec::new();
         for (band, key) in self.bands(signature).into_iter().enumerate() {
             let mut kept = self.last.get(&key).copied().unwrap_or(NONE);
-            while kept != NONE {
-                candidates.insert(kept);
+            for _ in 0..BUCKET {
+                if kept == NONE {
+                    break;
+                }
+                candidates.push(kept);
                 kept = self.previous[kept as usize * count + band];
             }
         }
-        let mut candidates: Vec<u32> = candidates.into_iter().collect();
         candidates.sort_unstable();
+        candidates.dedup();
         let mut own = None;
         candidates.into_iter().find_map(|kept| {
             let (original, other) = &self.signatures[kept as usize];
@@ -245,6 +252,18 @@ mod tests {
         }
         assert!(kept.len() > 40 && kept.len() < 200, "{}", kept.len());
         assert_eq!(near(&texts, 0.7), slow);
+    }
+
+    #[test]
+    fn boilerplate_hides_no_duplicate() {
+        let stream = Stream::new(3, "boilerplate");
+        let head = words(&stream, 0, 40);
+        let mut texts: Vec<String> = (1..2000).map(|i| head.clone() + &words(&stream, i * 100, 25)).collect();
+        texts.push(texts[5].replacen(' ', " x", 3));
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let found = near(&texts, 0.8);
+        assert_eq!(found.iter().flatten().count(), 1);
+        assert_eq!(found[1999], Some(5));
     }
 
     #[test]
