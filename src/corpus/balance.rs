@@ -1,0 +1,77 @@
+//! How the languages share a corpus, by characters, bytes and tokens: a tokenizer that cuts one
+//! language finer than another moves the balance of what is trained on.
+
+use super::Document;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Size and share of one language.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LanguageBalance {
+    /// Language code.
+    pub language: String,
+    /// Documents.
+    pub documents: u64,
+    /// Code points.
+    pub characters: u64,
+    /// Bytes of UTF-8.
+    pub bytes: u64,
+    /// Tokens.
+    pub tokens: u64,
+    /// Share of all characters, from 0 to 1.
+    pub character_share: f64,
+    /// Share of all bytes, from 0 to 1.
+    pub byte_share: f64,
+    /// Share of all tokens, from 0 to 1; 0 when no tokens were given.
+    pub token_share: f64,
+}
+
+/// The balance of `documents`, one row a language in alphabetical order; `tokens` is the number of
+/// tokens of each language (those of its shard).
+pub fn measure(documents: &[Document], tokens: &BTreeMap<String, u64>) -> Vec<LanguageBalance> {
+    let mut rows: BTreeMap<&str, LanguageBalance> = BTreeMap::new();
+    for document in documents {
+        let row = rows.entry(&document.language).or_default();
+        row.documents += 1;
+        row.characters += document.text.chars().count() as u64;
+        row.bytes += document.text.len() as u64;
+    }
+    for (language, &count) in tokens {
+        rows.entry(language).or_default().tokens = count;
+    }
+    let mut rows: Vec<_> =
+        rows.into_iter().map(|(language, row)| LanguageBalance { language: language.to_owned(), ..row }).collect();
+    let total = |size: fn(&LanguageBalance) -> u64| rows.iter().map(size).sum::<u64>().max(1) as f64;
+    let (characters, bytes, tokens) = (total(|r| r.characters), total(|r| r.bytes), total(|r| r.tokens));
+    for row in &mut rows {
+        row.character_share = row.characters as f64 / characters;
+        row.byte_share = row.bytes as f64 / bytes;
+        row.token_share = row.tokens as f64 / tokens;
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_characters_bytes_and_tokens() {
+        let document = |language: &str, text: &str| Document {
+            id: text.to_owned(),
+            source: "s".to_owned(),
+            language: language.to_owned(),
+            domain: "d".to_owned(),
+            text: text.to_owned(),
+        };
+        let documents = [document("en", "abcd"), document("bn", "কখ"), document("bn", "গঘ")];
+        let tokens = BTreeMap::from([("bn".to_owned(), 30), ("en".to_owned(), 10)]);
+        let rows = measure(&documents, &tokens);
+        assert_eq!(rows[0].language, "bn");
+        assert_eq!((rows[0].documents, rows[0].characters, rows[0].bytes, rows[0].tokens), (2, 4, 12, 30));
+        assert_eq!((rows[0].character_share, rows[0].byte_share, rows[0].token_share), (0.5, 0.75, 0.75));
+        assert_eq!((rows[1].character_share, rows[1].byte_share, rows[1].token_share), (0.5, 0.25, 0.25));
+        assert_eq!(measure(&[], &BTreeMap::new()), []);
+    }
+}
