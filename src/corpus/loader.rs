@@ -14,7 +14,7 @@ use crate::rng::Stream;
 use std::collections::BTreeMap;
 
 /// A target that carries no loss; the same value as the kernels use.
-pub const IGNORE: u32 = u32::MAX;
+pub use crate::ops::IGNORE;
 
 /// Windows of tokens and the token that follows each position.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -81,12 +81,17 @@ fn model(check: &Checker, recipe: &Recipe) -> Result<(), RecipeError> {
         check.at_least_one(field, value as u64)?;
     }
     check.require(
-        model.hidden % (2 * model.heads) == 0,
+        model.hidden.is_multiple_of(2 * model.heads),
         "model.hidden",
         model.hidden,
         "a multiple of twice `heads`",
     )?;
-    check.require(model.heads % model.kv_heads == 0, "model.kv_heads", model.kv_heads, "a divisor of `heads`")?;
+    check.require(
+        model.heads.is_multiple_of(model.kv_heads),
+        "model.kv_heads",
+        model.kv_heads,
+        "a divisor of `heads`",
+    )?;
     check.within("model.rope_theta", model.rope_theta, 1.0, 1e9)?;
     check.within("model.norm_epsilon", model.norm_epsilon, 1e-12, 1e-2)
 }

@@ -1,1 +1,14 @@
-//! Pre-tokenizers, BPE training and fertility.
+//! Byte-level BPE with a choice of pre-tokenizer, and what it does to a text.
+//!
+//! The pre-tokenizer decides where merges may never cross. GPT-2's pattern takes a word to be letters
+//! only; Bangla vowel signs and the hasanta are combining marks, so it cuts nearly every syllable
+//! apart before BPE has begun. `marks` keeps the marks with their letters.
+
+mod bpe;
+mod error;
+pub mod fertility;
+mod stream;
+
+pub use bpe::{END_OF_TEXT, PreTokenizer, Tokenizer};
+pub use error::TokenizerError;
+pub use stream::TextStream;

@@ -1,0 +1,37 @@
+//! Why a tokenizer was refused.
+
+use crate::error::FileError;
+use std::path::PathBuf;
+
+/// Why a tokenizer could not be trained, loaded or used.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenizerError {
+    /// A file could not be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The file is no tokenizer of the kind this program trains and reads.
+    #[error("{}: not a usable tokenizer.json: {message}; train it again or give another file", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// No pre-tokenizer of that name.
+    #[error("there is no pre-tokenizer called `{0}`: use `gpt2` or `marks`")]
+    PreTokenizer(String),
+    /// There is no text to train on.
+    #[error("there is no text to train a tokenizer on; check the manifest and the corpus report")]
+    Empty,
+    /// The trained vocabulary lacks something it must have.
+    #[error("training a tokenizer failed: {0}")]
+    Train(String),
+    /// Encoding or decoding failed.
+    #[error("cannot {action} with this tokenizer: {message}")]
+    Use {
+        /// `encode` or `decode`.
+        action: &'static str,
+        /// The library's words.
+        message: String,
+    },
+}
