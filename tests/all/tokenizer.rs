@@ -13,8 +13,8 @@ static BANGLA: LazyLock<Vec<String>> =
     LazyLock::new(|| lines(BENGALI_TESTDATA_DIRECTORY.get_file("sentences.txt").unwrap().contents_utf8().unwrap()));
 static ENGLISH: LazyLock<Vec<String>> =
     LazyLock::new(|| lines(ENGLISH_TESTDATA_DIRECTORY.get_file("sentences.txt").unwrap().contents_utf8().unwrap()));
-static NAIVE: LazyLock<Tokenizer> = LazyLock::new(|| train("gpt2", 2048));
-static MARKS: LazyLock<Tokenizer> = LazyLock::new(|| train("marks", 2048));
+static NAIVE: LazyLock<Tokenizer> = LazyLock::new(|| train("gpt2", 8192));
+static MARKS: LazyLock<Tokenizer> = LazyLock::new(|| train("marks", 8192));
 
 fn lines(text: &str) -> Vec<String> {
     text.lines().map(|line| line.nfc().collect()).collect()
@@ -35,7 +35,7 @@ fn letters_alone_are_a_trap_for_bangla_and_keeping_their_marks_is_the_cure() {
     let measure = |tokenizer: &Tokenizer, sentences| fertility::measure(tokenizer, &part(sentences, true)).unwrap();
     let (naive, cured) = (measure(&NAIVE, &BANGLA), measure(&MARKS, &BANGLA));
     assert!(naive.characters_per_token.value < 1.5, "{naive:?}");
-    assert!(cured.characters_per_token.value > 1.5 * naive.characters_per_token.value, "{cured:?}");
+    assert!(cured.characters_per_token.value > 2.0 * naive.characters_per_token.value, "{cured:?}");
     assert!(cured.characters_per_token.low > naive.characters_per_token.high, "the intervals do not meet");
     assert!(naive.ends_inside_cluster > 1.2 * cured.ends_inside_cluster, "{naive:?} {cured:?}");
     assert_eq!((naive.round_trip_failures, cured.round_trip_failures), (0, 0));
@@ -56,10 +56,10 @@ fn training_gives_the_same_bytes_for_any_number_of_threads() {
 
 #[test]
 fn the_vocabulary_is_the_bytes_the_end_of_text_and_the_merges() {
-    assert_eq!(MARKS.vocabulary_size(), 2048);
+    assert_eq!(MARKS.vocabulary_size(), 8192);
     assert_eq!(MARKS.token_bytes(MARKS.end_of_text()).unwrap(), END_OF_TEXT.as_bytes());
     let mut single: Vec<u8> =
-        (0..2048).filter_map(|id| MARKS.token_bytes(id)).filter(|b| b.len() == 1).map(|b| b[0]).collect();
+        (0..8192).filter_map(|id| MARKS.token_bytes(id)).filter(|b| b.len() == 1).map(|b| b[0]).collect();
     single.sort_unstable();
     assert_eq!(single, (0..=255).collect::<Vec<u8>>());
 }
