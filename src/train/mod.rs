@@ -1,1 +1,20 @@
-//! Trainer, optimizer, schedule, checkpoints and metrics.
+//! Training: a loop whose every step is a pure function of the seed and the step before, so that a run
+//! that was stopped anywhere goes on to the same bits.
+
+mod checkpoint;
+mod error;
+mod interrupt;
+mod machine;
+mod metrics;
+mod preflight;
+mod schedule;
+mod trainer;
+
+pub use checkpoint::{Checkpoint, Identity, Rejected, State, checkpoint_dir, latest};
+pub use error::TrainError;
+pub use interrupt::Interrupt;
+pub use machine::peak_memory;
+pub use metrics::{Machine, Row, deterministic_hash, read_metrics};
+pub use preflight::preflight;
+pub use schedule::learning_rate;
+pub use trainer::{Outcome, Setup, Start, Summary, train};

@@ -1,0 +1,261 @@
+//! Checkpoints: a directory each, complete or absent, that says what it was made from.
+//!
+//! `checkpoints/step-000040/` holds `model.safetensors`, `optimizer.safetensors` and `state.json`, which
+//! names the hashes of the other two and of everything the run is made from. It is written beside its
+//! place and renamed into it, so a kill leaves the old checkpoints and at most some rubbish.
+
+use super::TrainError;
+use crate::artifact::{Hash, hash_bytes, hash_file, sync_directory, write_atomic};
+use crate::error::FileError;
+use crate::model::{Config, Parameters, load_weights, save_weights};
+use safetensors::tensor::{SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Version of the layout.
+pub(super) const FORMAT: u32 = 1;
+const WEIGHTS: &str = "model.safetensors";
+const OPTIMIZER: &str = "optimizer.safetensors";
+const STATE: &str = "state.json";
+const PARTIAL: &str = ".partial-";
+
+/// Hashes of what a run is made from, by name: its recipe, tokenizer and shards.
+pub type Identity = BTreeMap<String, Hash>;
+
+/// What `state.json` holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// Version of this layout.
+    pub format: u32,
+    /// Steps done.
+    pub step: u64,
+    /// Training tokens seen.
+    pub tokens: u64,
+    /// Steps that moved the parameters: all but the skipped ones. AdamW counts these.
+    pub updates: u64,
+    /// Steps skipped in a row up to here.
+    pub skipped_in_a_row: u32,
+    /// Mean validation loss over languages after the step, nats per token.
+    pub validation: Option<f64>,
+    /// What the run is made from.
+    pub made_from: Identity,
+    /// Hashes of the files beside it.
+    pub files: BTreeMap<String, Hash>,
+}
+
+/// A state of a run that training can go on from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checkpoint {
+    /// Step, tokens, identity.
+    pub state: State,
+    /// The weights.
+    pub parameters: Parameters<f32>,
+    /// AdamW's first moment.
+    pub first: Parameters<f32>,
+    /// AdamW's second moment.
+    pub second: Parameters<f32>,
+}
+
+/// A checkpoint that was found and could not be used.
+pub type Rejected = String;
+
+/// Where the checkpoint of `step` lies in a run directory.
+pub fn checkpoint_dir(run: &Path, step: u64) -> PathBuf {
+    run.join("checkpoints").join(format!("step-{step:06}"))
+}
+
+impl Checkpoint {
+    /// Writes the checkpoint into the run directory.
+    ///
+    /// # Errors
+    /// When a file cannot be written; earlier checkpoints stay as they are.
+    pub fn save(&self, run: &Path) -> Result<(), TrainError> {
+        let target = checkpoint_dir(run, self.state.step);
+        let parent = run.join("checkpoints");
+        let partial = parent.join(format!("{PARTIAL}{:06}", self.state.step));
+        remove(&partial)?;
+        fs::create_dir_all(&partial).map_err(FileError::at("create the directory", &partial))?;
+        save_weights(&partial.join(WEIGHTS), &self.parameters, &[])?;
+        save_moments(&partial.join(OPTIMIZER), &self.first, &self.second)?;
+        let mut state = self.state.clone();
+        for name in [WEIGHTS, OPTIMIZER] {
+            state.files.insert(name.to_owned(), hash_file(&partial.join(name))?);
+        }
+        let text = serde_json::to_vec_pretty(&state).unwrap_or_else(|e| unreachable!("a state is plain data: {e}"));
+        write_atomic(&partial.join(STATE), &text)?;
+        remove(&target)?;
+        fs::rename(&partial, &target).map_err(FileError::at("move into place", &target))?;
+        Ok(sync_directory(&parent)?)
+    }
+
+    /// Loads and checks the checkpoint of `step`.
+    ///
+    /// # Errors
+    /// [`TrainError::Checkpoint`] when a file is missing, cut, altered or of another version.
+    pub fn load(run: &Path, step: u64, config: &Config) -> Result<Self, TrainError> {
+        let path = checkpoint_dir(run, step);
+        let state = read_state(&path)?;
+        for (name, expected) in &state.files {
+            let found = hash_file(&path.join(name))?;
+            if found != *expected {
+                let problem = format!(
+                    "{name} was altered or cut: its sha256 is {}, expected {}",
+                    found.short(),
+                    expected.short()
+                );
+                return Err(TrainError::Checkpoint { path, problem });
+            }
+        }
+        let parameters = load_weights(&path.join(WEIGHTS), config)?;
+        let [first, second] = load_moments(&path, &parameters)?;
+        Ok(Checkpoint { state, parameters, first, second })
+    }
+}
+
+fn remove(directory: &Path) -> Result<(), FileError> {
+    match fs::remove_dir_all(directory) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(FileError::at("remove", directory)(e)),
+        _ => Ok(()),
+    }
+}
+
+fn read_state(path: &Path) -> Result<State, TrainError> {
+    let refuse = |problem: String| TrainError::Checkpoint { path: path.to_path_buf(), problem };
+    let file = path.join(STATE);
+    let text = fs::read(&file).map_err(FileError::at("read", &file))?;
+    let state: State = serde_json::from_slice(&text).map_err(|e| refuse(format!("{STATE}: {e}")))?;
+    if state.format != FORMAT {
+        return Err(refuse(format!("is of format {}, this program reads format {FORMAT}", state.format)));
+    }
+    for name in [WEIGHTS, OPTIMIZER] {
+        if !state.files.contains_key(name) {
+            return Err(refuse(format!("{STATE} does not name {name}")));
+        }
+    }
+    Ok(state)
+}
+
+fn save_moments(path: &Path, first: &Parameters<f32>, second: &Parameters<f32>) -> Result<(), TrainError> {
+    let refuse =
+        |e: safetensors::SafeTensorError| TrainError::Checkpoint { path: path.to_path_buf(), problem: e.to_string() };
+    let view = |moment: &'_ Parameters<f32>| {
+        TensorView::new(safetensors::Dtype::F32, vec![moment.flat.len()], bytemuck::cast_slice(&moment.flat))
+            .map(|v| v.data().to_vec())
+    };
+    let (first, second) = (view(first).map_err(refuse)?, view(second).map_err(refuse)?);
+    let shape = vec![first.len() / 4];
+    let tensor = |data| TensorView::new(safetensors::Dtype::F32, shape.clone(), data).map_err(refuse);
+    let views = vec![("first_moment", tensor(&first)?), ("second_moment", tensor(&second)?)];
+    let bytes = safetensors::serialize(views, None).map_err(refuse)?;
+    Ok(write_atomic(path, &bytes)?)
+}
+
+fn load_moments(directory: &Path, like: &Parameters<f32>) -> Result<[Parameters<f32>; 2], TrainError> {
+    let path = directory.join(OPTIMIZER);
+    let refuse = |problem: String| TrainError::Checkpoint {
+        path: directory.to_path_buf(),
+        problem: format!("{OPTIMIZER}: {problem}"),
+    };
+    let bytes = fs::read(&path).map_err(FileError::at("read", &path))?;
+    let file = SafeTensors::deserialize(&bytes).map_err(|e| refuse(e.to_string()))?;
+    let mut moments = [like.zeros_like(), like.zeros_like()];
+    for (moment, name) in moments.iter_mut().zip(["first_moment", "second_moment"]) {
+        let view = file.tensor(name).map_err(|e| refuse(e.to_string()))?;
+        if view.shape() != [like.flat.len()] || view.dtype() != safetensors::Dtype::F32 {
+            return Err(refuse(format!("{name} does not fit a model of {} parameters", like.flat.len())));
+        }
+        for (x, bytes) in moment.flat.iter_mut().zip(view.data().chunks_exact(4)) {
+            *x = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        }
+    }
+    Ok(moments)
+}
+
+/// The newest checkpoint of a run directory that is whole, with those that were passed over and why;
+/// `None` when there is none. Rubbish of a killed save is cleared away.
+///
+/// # Errors
+/// [`TrainError::OtherRun`] when the newest whole one was made from something else.
+pub fn latest(
+    run: &Path,
+    config: &Config,
+    identity: &Identity,
+) -> Result<(Option<Checkpoint>, Vec<Rejected>), TrainError> {
+    let mut rejected = Vec::new();
+    for step in steps(run)?.into_iter().rev() {
+        match read_state(&checkpoint_dir(run, step)) {
+            Ok(state) if state.made_from != *identity => {
+                return Err(TrainError::OtherRun {
+                    directory: run.to_path_buf(),
+                    changed: changed(&state.made_from, identity),
+                });
+            }
+            Ok(_) => {}
+            Err(error) => {
+                rejected.push(error.to_string());
+                continue;
+            }
+        }
+        match Checkpoint::load(run, step, config) {
+            Ok(checkpoint) => return Ok((Some(checkpoint), rejected)),
+            Err(error) => rejected.push(error.to_string()),
+        }
+    }
+    Ok((None, rejected))
+}
+
+fn changed(old: &Identity, new: &Identity) -> Vec<String> {
+    let names: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    names.into_iter().filter(|name| old.get(*name) != new.get(*name)).cloned().collect()
+}
+
+/// Steps that have a checkpoint, in order.
+pub(super) fn steps(run: &Path) -> Result<Vec<u64>, TrainError> {
+    let parent = run.join("checkpoints");
+    let entries = match fs::read_dir(&parent) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(FileError::at("read", &parent)(e).into()),
+    };
+    let mut steps = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(FileError::at("read", &parent))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(PARTIAL) {
+            remove(&entry.path())?;
+        }
+        steps.extend(name.strip_prefix("step-").and_then(|digits| digits.parse::<u64>().ok()));
+    }
+    steps.sort_unstable();
+    Ok(steps)
+}
+
+/// Removes all but the last `keep` checkpoints and the one with the lowest validation loss.
+pub(super) fn thin_out(run: &Path, keep: usize) -> Result<(), TrainError> {
+    let steps = steps(run)?;
+    let loss = |step: &u64| read_state(&checkpoint_dir(run, *step)).ok().and_then(|state| state.validation);
+    let best = steps.iter().filter_map(|step| Some((loss(step)?, *step))).min_by(|a, b| a.0.total_cmp(&b.0));
+    let old = &steps[..steps.len().saturating_sub(keep)];
+    for step in old.iter().filter(|step| best.is_none_or(|(_, best)| best != **step)) {
+        remove(&checkpoint_dir(run, *step))?;
+    }
+    Ok(())
+}
+
+/// Removes every checkpoint, to start over.
+pub(super) fn clear(run: &Path) -> Result<(), TrainError> {
+    Ok(remove(&run.join("checkpoints"))?)
+}
+
+/// Hash of the weights and moments together: two runs with the same one are the same to the bit.
+impl Checkpoint {
+    /// Hash of weights and moments.
+    pub fn content_hash(&self) -> Hash {
+        let parts = [&self.parameters, &self.first, &self.second];
+        let hashes: Vec<u8> = parts.iter().flat_map(|p| hash_bytes(bytemuck::cast_slice(&p.flat)).0).collect();
+        hash_bytes(&hashes)
+    }
+}

@@ -1,0 +1,76 @@
+//! Why training stopped or did not start.
+
+use crate::error::FileError;
+use crate::model::ModelError;
+use std::path::PathBuf;
+
+/// Why training stopped or did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// A file could not be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The model refused its weights or its input.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A parameter would not learn.
+    #[error("training does not start: {}; the whole verdict is in {}", .findings.join("; "), report.display())]
+    Preflight {
+        /// Each failed question, naming its parameter.
+        findings: Vec<String>,
+        /// Where the verdict was written.
+        report: PathBuf,
+    },
+    /// The checkpoints of a directory belong to another run.
+    #[error(
+        "{}: its checkpoints were made from another {}; continue in another --run-dir, or start over here with --force",
+        directory.display(), changed.join(", ")
+    )]
+    OtherRun {
+        /// The run directory.
+        directory: PathBuf,
+        /// What differs.
+        changed: Vec<String>,
+    },
+    /// A checkpoint cannot be used.
+    #[error("checkpoint {}: {problem}", path.display())]
+    Checkpoint {
+        /// The checkpoint's directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// There is nothing to resume.
+    #[error("{}: no usable checkpoint to resume from{}; start the run with `shikha train`", directory.display(), reasons(rejected))]
+    NothingToResume {
+        /// The run directory.
+        directory: PathBuf,
+        /// Checkpoints that were found and why they were refused.
+        rejected: Vec<String>,
+    },
+    /// The metrics file does not parse.
+    #[error("{}, line {line}: {message}; delete the line and those after it", path.display())]
+    Metrics {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// Several steps in a row had a loss or a gradient that is no number.
+    #[error(
+        "step {step}: {count} steps in a row had a loss or gradient that is not finite and were skipped; \
+         lower train.learning_rate or look at the batches, the last checkpoint is unharmed"
+    )]
+    NotFinite {
+        /// The last step tried.
+        step: u64,
+        /// Steps skipped in a row.
+        count: u32,
+    },
+}
+
+fn reasons(rejected: &[String]) -> String {
+    if rejected.is_empty() { String::new() } else { format!(" ({})", rejected.join("; ")) }
+}

@@ -1,0 +1,323 @@
+//! The loop: gradients of a step's batches, one AdamW step, metrics, validation, checkpoints.
+
+use super::checkpoint::{self, Checkpoint, Identity, State};
+use super::metrics::{self, Machine, MetricsFile, Row};
+use super::{Interrupt, TrainError, learning_rate, peak_memory, preflight};
+use crate::corpus::loader::{Batch, Batches};
+use crate::model::{Config, Decoder, LossSum, ModelError, Parameters, Window, initialise};
+use crate::ops::{adamw, gemm_peak, norm};
+use crate::progress::Progress;
+use crate::recipe::TrainRecipe;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+/// Steps in a row that may be skipped for a loss or gradient that is not finite.
+const SKIPS: u32 = 5;
+
+/// Everything a training run is made from.
+pub struct Setup<'a> {
+    /// Steps, rates and intervals.
+    pub recipe: &'a TrainRecipe,
+    /// The model's shape.
+    pub config: &'a Config,
+    /// Seed of the initialisation.
+    pub seed: u64,
+    /// Training batches.
+    pub data: &'a dyn Batches,
+    /// Fixed validation batches by language.
+    pub validation: &'a BTreeMap<String, Vec<Batch>>,
+    /// The run directory.
+    pub directory: &'a Path,
+    /// Hashes of what the run is made from.
+    pub made_from: &'a Identity,
+}
+
+/// Where to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// From the newest whole checkpoint, or from the seed when there is none.
+    Continue,
+    /// From the newest whole checkpoint; an error when there is none.
+    Resume,
+    /// From the seed; earlier checkpoints are removed.
+    Over,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All steps are done.
+    Finished,
+    /// Stopped after this step as asked; everything is saved.
+    Interrupted(u64),
+}
+
+/// What a run did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Parameters of the model.
+    pub parameters: u64,
+    /// Steps done.
+    pub steps: u64,
+    /// Training tokens seen.
+    pub tokens: u64,
+    /// Steps left out because of a loss or gradient that was not finite.
+    pub skipped: u64,
+    /// Validation loss at the last step, nats per token, by language.
+    pub validation: BTreeMap<String, f64>,
+    /// Seconds in steps, over all sittings.
+    pub seconds: f64,
+    /// Training tokens a second.
+    pub tokens_per_second: f64,
+    /// Share of the machine's matrix-product peak.
+    pub gemm_peak_share: f64,
+    /// Peak resident memory in bytes, where the system tells.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Summary {
+    /// The summary of a finished run's metrics.
+    pub fn of(rows: &[Row], parameters: u64) -> Self {
+        let seconds: f64 = rows.iter().map(|row| row.machine.seconds).sum();
+        let mean =
+            |f: fn(&Machine) -> f64| rows.iter().map(|r| f(&r.machine) * r.machine.seconds).sum::<f64>() / seconds;
+        Summary {
+            parameters,
+            steps: rows.len() as u64,
+            tokens: rows.last().map_or(0, |row| row.tokens),
+            skipped: rows.iter().filter(|row| row.skipped).count() as u64,
+            validation: rows
+                .iter()
+                .rev()
+                .find(|r| !r.validation.is_empty())
+                .map(|r| r.validation.clone())
+                .unwrap_or_default(),
+            seconds,
+            tokens_per_second: mean(|m| m.tokens_per_second),
+            gemm_peak_share: mean(|m| m.gemm_peak_share),
+            memory_bytes: rows.iter().filter_map(|row| row.machine.memory_bytes).max(),
+        }
+    }
+}
+
+/// A run between two steps.
+struct Run<'a> {
+    setup: &'a Setup<'a>,
+    decoder: Decoder<f32>,
+    at: Checkpoint,
+    gradients: Parameters<f32>,
+    metrics: MetricsFile,
+    /// Operations a second of this machine's matrix products.
+    peak: f64,
+}
+
+/// Trains until the recipe's last step or until `interrupt` is raised.
+///
+/// Before the first step the arbiter looks at every gradient and its verdict is written to
+/// `arbiter.json`. A step whose loss or gradient is not finite is left out and recorded; the run stops
+/// after five in a row.
+///
+/// # Errors
+/// [`TrainError`]; the last checkpoint is unharmed then.
+pub fn train(
+    setup: &Setup,
+    start: Start,
+    interrupt: &Interrupt,
+    progress: &mut Progress,
+) -> Result<Outcome, TrainError> {
+    let mut run = Run::open(setup, start)?;
+    let first = run.at.state.step;
+    while run.at.state.step < setup.recipe.steps {
+        let row = run.step()?;
+        progress.set(row.step, &message(&row));
+        let stop = interrupt.is_raised();
+        if stop || run.saves_at(row.step) {
+            run.save()?;
+        }
+        if stop && row.step < setup.recipe.steps {
+            return Ok(Outcome::Interrupted(row.step));
+        }
+    }
+    if first == setup.recipe.steps {
+        run.metrics.sync()?; // nothing was left to do
+    }
+    Ok(Outcome::Finished)
+}
+
+fn message(row: &Row) -> String {
+    let loss = row.loss.map_or("not finite".to_owned(), |loss| format!("{loss:.3}"));
+    let Machine { tokens_per_second, gemm_peak_share, .. } = row.machine;
+    format!("loss {loss}, {tokens_per_second:.0} tokens/s, {:.0} % of peak", 100.0 * gemm_peak_share)
+}
+
+impl<'a> Run<'a> {
+    fn open(setup: &'a Setup<'a>, start: Start) -> Result<Self, TrainError> {
+        let mut decoder = Decoder::new(setup.config.clone(), setup.recipe.recompute)?;
+        let path = setup.directory.join("metrics.jsonl");
+        if start == Start::Over {
+            checkpoint::clear(setup.directory)?;
+        }
+        let (found, rejected) = checkpoint::latest(setup.directory, setup.config, setup.made_from)?;
+        for reason in &rejected {
+            eprintln!("warning: passing over {reason}");
+        }
+        let found = found.filter(|c| metrics::is_complete(&path, c.state.step));
+        let at = match found {
+            Some(checkpoint) => checkpoint,
+            None if start == Start::Resume => {
+                return Err(TrainError::NothingToResume { directory: setup.directory.to_path_buf(), rejected });
+            }
+            None => begin(setup),
+        };
+        let arbiter = setup.directory.join("arbiter.json");
+        if at.state.step == 0 || !arbiter.exists() {
+            let verdict = preflight(&mut decoder, &initialise(setup.config, setup.seed), &setup.data.batch(0))?;
+            super::preflight::require(&verdict, &arbiter)?;
+        }
+        let metrics = MetricsFile::cut(&path, at.state.step)?;
+        let gradients = at.parameters.zeros_like();
+        Ok(Run { setup, decoder, at, gradients, metrics, peak: gemm_peak() })
+    }
+
+    /// One step, its row written.
+    fn step(&mut self) -> Result<Row, TrainError> {
+        let started = Instant::now();
+        let loss = self.accumulate()?;
+        let norm = norm::sum_of_squares(&self.gradients.flat).sqrt();
+        let recipe = self.setup.recipe;
+        let state = &mut self.at.state;
+        state.step += 1;
+        state.tokens += recipe.accumulate as u64 * (recipe.batch * self.setup.config.max_position_embeddings) as u64;
+        let rate = learning_rate(recipe, state.step);
+        let finite = loss.nats.is_finite() && norm.is_finite() && loss.tokens > 0;
+        if finite {
+            self.update(rate, norm);
+        }
+        let state = &mut self.at.state;
+        state.validation = None;
+        state.skipped_in_a_row = if finite { 0 } else { state.skipped_in_a_row + 1 };
+        let seconds = started.elapsed().as_secs_f64();
+        let mut row = Row {
+            step: state.step,
+            tokens: state.tokens,
+            loss: Some(loss.mean()).filter(|x| x.is_finite()),
+            gradient_norm: Some(norm).filter(|x| x.is_finite()),
+            learning_rate: rate,
+            skipped: !finite,
+            validation: BTreeMap::new(),
+            machine: self.machine(seconds),
+        };
+        if self.validates_at(row.step) {
+            row.validation = self.validate()?;
+            let losses = row.validation.values();
+            self.at.state.validation =
+                (!row.validation.is_empty()).then(|| losses.sum::<f64>() / row.validation.len() as f64);
+        }
+        self.metrics.append(&row)?;
+        if self.at.state.skipped_in_a_row >= SKIPS {
+            return Err(TrainError::NotFinite { step: row.step, count: SKIPS });
+        }
+        Ok(row)
+    }
+
+    /// Gradients of the mean loss over all counted tokens of the step.
+    fn accumulate(&mut self) -> Result<LossSum, ModelError> {
+        let count = self.setup.recipe.accumulate as u64;
+        let first = self.at.state.step * count;
+        let batches: Vec<Batch> = (first..first + count).map(|n| self.setup.data.batch(n)).collect();
+        let counted: usize = batches.iter().map(Batch::counted).sum();
+        let scale = 1.0 / counted.max(1) as f64;
+        self.gradients.flat.fill(0.0);
+        let mut total = LossSum::default();
+        for batch in &batches {
+            let loss = self.decoder.forward_backward(&self.at.parameters, window(batch), scale, &mut self.gradients)?;
+            total = LossSum { nats: total.nats + loss.nats, tokens: total.tokens + loss.tokens };
+        }
+        Ok(total)
+    }
+
+    /// One AdamW step on every tensor; matrices decay, gains do not.
+    fn update(&mut self, learning_rate: f64, norm: f64) {
+        let recipe = self.setup.recipe;
+        self.at.state.updates += 1;
+        let Checkpoint { state, parameters, first, second } = &mut self.at;
+        for tensor in parameters.tensors().to_vec() {
+            let settings = adamw::Settings {
+                learning_rate,
+                beta1: recipe.beta1,
+                beta2: recipe.beta2,
+                epsilon: recipe.epsilon,
+                weight_decay: if tensor.decay { recipe.weight_decay } else { 0.0 },
+                gradient_scale: norm::clip_scale(norm, recipe.clip_norm),
+                step: state.updates,
+            };
+            let gradient = self.gradients.values(&tensor);
+            let moments = (first.values_mut(&tensor), second.values_mut(&tensor));
+            adamw::step(parameters.values_mut(&tensor), gradient, moments.0, moments.1, &settings);
+        }
+    }
+
+    fn validate(&mut self) -> Result<BTreeMap<String, f64>, ModelError> {
+        let mut losses = BTreeMap::new();
+        for (language, batches) in self.setup.validation {
+            let mut total = LossSum::default();
+            for batch in batches {
+                let loss = self.decoder.loss(&self.at.parameters, window(batch))?;
+                total = LossSum { nats: total.nats + loss.nats, tokens: total.tokens + loss.tokens };
+            }
+            losses.insert(language.clone(), total.mean());
+        }
+        Ok(losses)
+    }
+
+    fn machine(&self, seconds: f64) -> Machine {
+        let recipe = self.setup.recipe;
+        let tokens = (recipe.accumulate * recipe.batch * self.setup.config.max_position_embeddings) as f64;
+        let tokens_per_second = tokens / seconds;
+        let gemm_peak_share = tokens_per_second * self.setup.config.train_flops_per_token() / self.peak;
+        Machine { seconds, tokens_per_second, gemm_peak_share, memory_bytes: peak_memory() }
+    }
+
+    fn is_last(&self, step: u64) -> bool {
+        step == self.setup.recipe.steps
+    }
+
+    fn saves_at(&self, step: u64) -> bool {
+        step.is_multiple_of(self.setup.recipe.checkpoint_every) || self.is_last(step)
+    }
+
+    fn validates_at(&self, step: u64) -> bool {
+        step.is_multiple_of(self.setup.recipe.validate_every) || self.saves_at(step)
+    }
+
+    /// The metrics reach the disk before the checkpoint that counts on them.
+    fn save(&mut self) -> Result<(), TrainError> {
+        self.metrics.sync()?;
+        self.at.save(self.setup.directory)?;
+        checkpoint::thin_out(self.setup.directory, self.setup.recipe.keep_last)
+    }
+}
+
+fn window(batch: &Batch) -> Window<'_> {
+    Window { inputs: &batch.inputs, targets: &batch.targets, time: batch.context }
+}
+
+/// The state before the first step.
+fn begin(setup: &Setup) -> Checkpoint {
+    let parameters: Parameters<f32> = initialise(setup.config, setup.seed);
+    let (first, second) = (parameters.zeros_like(), parameters.zeros_like());
+    let state = State {
+        format: checkpoint::FORMAT,
+        step: 0,
+        tokens: 0,
+        updates: 0,
+        skipped_in_a_row: 0,
+        validation: None,
+        made_from: setup.made_from.clone(),
+        files: BTreeMap::new(),
+    };
+    Checkpoint { state, parameters, first, second }
+}
