@@ -1,1 +1,12 @@
-//! Evaluation: loss per token, character and byte, with intervals; the random twin.
+//! Evaluation: how well a model predicts text it has not seen, beside its random-initialised twin.
+//!
+//! Losses are compared per token, per character and per byte of the same text, never across
+//! languages: a Bangla byte carries less than an English one.
+
+mod bootstrap;
+mod error;
+mod loss;
+
+pub use bootstrap::{Interval, ratio_interval};
+pub use error::EvalError;
+pub use loss::{EvalReport, Evaluation, Group, Losses, evaluate};
