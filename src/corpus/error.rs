@@ -10,6 +10,9 @@ pub enum CorpusError {
     /// A file could not be read or written.
     #[error(transparent)]
     File(#[from] FileError),
+    /// A manifest or one of its sources is not usable.
+    #[error(transparent)]
+    Source(#[from] super::source::SourceError),
     /// A line of a document file is no document.
     #[error("{}, line {line}: {message}; make the file again with `shikha corpus`", path.display())]
     Line {

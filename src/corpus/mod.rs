@@ -1,6 +1,6 @@
 //! Manifests, text, token shards and the loader.
 //!
-//! The way through the room: [`source`] reads documents, [`prepare_documents`] normalises them,
+//! The way through the room, [`prepare`]: [`source`] reads documents, [`prepare_documents`] normalises them,
 //! drops duplicates, splits and keeps held-out text out of training, [`shard`] stores their tokens,
 //! [`loader`] makes batches of them, and [`balance`] says how the languages share the whole.
 
@@ -21,5 +21,5 @@ pub mod split;
 pub use document::{Document, ParallelPair, ParallelSet};
 pub use error::CorpusError;
 pub use lines::{read_documents, write_documents};
-pub use prepare::{Prepared, prepare_documents};
+pub use prepare::{Prepared, prepare, prepare_documents};
 pub use prepare_report::{Amount, CorpusReport, SourceReport};

@@ -3,6 +3,7 @@
 use super::contamination::Protected;
 use super::normalise::{normalise, normalise_counted};
 use super::prepare_report::{Amount, CorpusReport, SourceReport};
+use super::source::{Manifest, Store, read};
 use super::split::is_held_out;
 use super::{CorpusError, Document, ParallelSet, duplicate};
 use crate::progress::Progress;
@@ -42,6 +43,29 @@ impl Prepared {
         }
         Ok(())
     }
+}
+
+/// Reads the sources of a manifest and prepares them with [`prepare_documents`], showing progress.
+/// Text that is not UTF-8 is skipped, named on standard error and counted in the report.
+///
+/// # Errors
+/// [`CorpusError::Source`] when a file is missing or wrong, [`CorpusError::Empty`] when nothing is left.
+pub fn prepare(manifest: &Manifest, recipe: &CorpusRecipe, store: &Store) -> Result<Prepared, CorpusError> {
+    let files = manifest.sources.iter().filter(|s| manifest.allows(s)).map(|s| s.files.len() as u64).sum();
+    let mut progress = Progress::new("read", files, "files");
+    let outcome = read(manifest, store, &mut progress)?;
+    progress.finish(&format!("{} documents of {files} files", outcome.documents.len()));
+    for skipped in &outcome.skipped {
+        eprintln!("skipped {}, {}: {}", skipped.source, skipped.place, skipped.reason);
+    }
+    let mut progress = Progress::new("prepare", 4 * outcome.documents.len() as u64, "documents");
+    let mut prepared = prepare_documents(outcome.documents, outcome.parallel, &[], recipe, &mut progress)?;
+    for skipped in &outcome.skipped {
+        prepared.report.add_unreadable(&skipped.source, &skipped.language, 1, skipped.bytes);
+    }
+    let (train, held_out) = (prepared.train.len(), prepared.held_out.len());
+    progress.finish(&format!("{train} documents to train on, {held_out} held out"));
+    Ok(prepared)
 }
 
 /// Normalises `documents`, drops exact and near duplicates (the first in order stays), holds out a

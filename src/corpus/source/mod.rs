@@ -1,1 +1,15 @@
 //! Where text comes from: manifests, the store that fetches and checks files, and a reader per format.
+
+mod error;
+mod manifest;
+mod origin;
+mod read;
+mod reader;
+mod store;
+
+pub use error::SourceError;
+pub use manifest::{File, LicenceRisk, Manifest, Role, Source};
+pub use origin::Origin;
+pub use read::{ReadOutcome, Skipped, read};
+pub use reader::{Reader, Texts};
+pub use store::Store;

@@ -1,0 +1,96 @@
+//! From a manifest to documents and parallel sentences.
+
+use super::{File, Manifest, Role, Source, SourceError, Store};
+use crate::artifact::hash_bytes;
+use crate::corpus::{Document, ParallelSet};
+use crate::progress::Progress;
+
+/// What reading a manifest gave.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadOutcome {
+    /// The text of the training sources, in the order of the manifest.
+    pub documents: Vec<Document>,
+    /// The parallel sources.
+    pub parallel: Vec<ParallelSet>,
+    /// What could not be used.
+    pub skipped: Vec<Skipped>,
+    /// Ids of the sources whose licence risk is above the manifest's limit.
+    pub not_allowed: Vec<String>,
+}
+
+/// Text that could not be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Id of the source.
+    pub source: String,
+    /// Its language.
+    pub language: String,
+    /// File and place in it.
+    pub place: String,
+    /// Why.
+    pub reason: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Reads every training and parallel source that the manifest's licence limit lets through.
+/// `progress` advances by one for each file.
+///
+/// A text that is not UTF-8 is skipped and listed; everything else that is wrong is an error.
+///
+/// # Errors
+/// [`SourceError`] when a file is missing, is another one, or does not have the format of its reader.
+pub fn read(manifest: &Manifest, store: &Store, progress: &mut Progress) -> Result<ReadOutcome, SourceError> {
+    let mut outcome = ReadOutcome::default();
+    for source in &manifest.sources {
+        if !manifest.allows(source) {
+            outcome.not_allowed.push(source.id.clone());
+            continue;
+        }
+        match source.role {
+            Role::Train => read_training(source, store, progress, &mut outcome)?,
+            Role::Parallel | Role::Eval => {}
+        }
+    }
+    Ok(outcome)
+}
+
+fn read_training(
+    source: &Source,
+    store: &Store,
+    progress: &mut Progress,
+    outcome: &mut ReadOutcome,
+) -> Result<(), SourceError> {
+    for file in &source.files {
+        let bytes = store.bytes(source, file)?;
+        let read = source.reader.texts(&bytes).map_err(|message| wrong_format(source, file, message))?;
+        let documents = read.texts.into_iter().enumerate().map(|(at, text)| Document {
+            id: format!("{}/{}#{}", source.id, file.path, at + 1),
+            source: source.id.clone(),
+            language: source.language.clone(),
+            domain: source.domain.clone(),
+            text,
+        });
+        outcome.documents.extend(documents.filter(|d| is_sampled(&d.id, source.weight)));
+        outcome.skipped.extend(read.skipped.into_iter().map(|(place, reason, bytes)| Skipped {
+            source: source.id.clone(),
+            language: source.language.clone(),
+            place: if place.is_empty() { file.path.clone() } else { format!("{}, {place}", file.path) },
+            reason,
+            bytes,
+        }));
+        progress.advance(1, &source.id);
+    }
+    Ok(())
+}
+
+fn wrong_format(source: &Source, file: &File, message: String) -> SourceError {
+    SourceError::Format { id: source.id.clone(), path: file.path.clone(), message }
+}
+
+/// Whether a document belongs to the share of its source that is used: a function of its id alone.
+fn is_sampled(id: &str, weight: f64) -> bool {
+    let hash = hash_bytes(id.as_bytes()).0;
+    let position = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
+    f64::from(position) < weight * 2f64.powi(32)
+}

@@ -1,0 +1,122 @@
+//! From a source and a file to checked bytes: data crates, local folders, a mirror, a cache.
+
+use super::{File, Origin, Source, SourceError};
+use crate::artifact::hash_bytes;
+use crate::error::FileError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Finds the files of a manifest: in a mirror folder, then in the cache.
+///
+/// Mirror and cache have the same layout: `github.com/OWNER/REPO/COMMIT/PATH` and
+/// `npm/NAME/VERSION/PATH`. Every file is checked against size and sha256, wherever it comes from.
+#[derive(Debug, Clone)]
+pub struct Store {
+    mirror: Option<PathBuf>,
+    cache: PathBuf,
+}
+
+impl Store {
+    /// A store over a `mirror` folder, which is only read, and a `cache` folder, which downloads fill.
+    pub fn new(mirror: Option<PathBuf>, cache: PathBuf) -> Self {
+        Store { mirror, cache }
+    }
+
+    /// The content of one file of a source.
+    ///
+    /// # Errors
+    /// [`SourceError`] when the file is nowhere, or is not the one the manifest means.
+    pub fn bytes(&self, source: &Source, file: &File) -> Result<Vec<u8>, SourceError> {
+        match &source.origin {
+            Origin::Crate { name, version } => embedded(source, file, name, version),
+            Origin::Local { folder } => {
+                let path = source.base.join(folder).join(&file.path);
+                let bytes = read_checked(&path, file, "correct the file or the manifest")?;
+                bytes.ok_or_else(|| missing(source, file, &path.display().to_string()))
+            }
+            Origin::GitHub { owner, repository } => {
+                let folder = format!("github.com/{owner}/{repository}");
+                self.published(source, file, &format!("{folder}/{}/{}", source.revision, file.path))
+            }
+            Origin::Npm { name } => {
+                self.published(source, file, &format!("npm/{name}/{}/{}", source.revision, file.path))
+            }
+            Origin::HuggingFace { .. } => Err(SourceError::Unsupported {
+                id: source.id.clone(),
+                origin: source.origin.to_string(),
+                advice: "download the files and name them with `local:`",
+            }),
+        }
+    }
+
+    /// A published file by its `place` in the layout of the mirror.
+    fn published(&self, source: &Source, file: &File, place: &str) -> Result<Vec<u8>, SourceError> {
+        if let Some(mirror) = &self.mirror {
+            let advice = "delete it from the mirror folder, or correct the manifest";
+            if let Some(bytes) = read_checked(&mirror.join(place), file, advice)? {
+                return Ok(bytes);
+            }
+        }
+        let cached = self.cache.join(place);
+        if let Some(bytes) = read_checked(&cached, file, "delete it and run again to download it")? {
+            return Ok(bytes);
+        }
+        let mirror = self.mirror.as_ref().map_or(String::new(), |m| format!("{} and ", m.join(place).display()));
+        Err(missing(source, file, &format!("{mirror}{}", cached.display())))
+    }
+}
+
+fn missing(source: &Source, file: &File, looked: &str) -> SourceError {
+    SourceError::Missing { id: source.id.clone(), path: file.path.clone(), looked: format!("looked for {looked}") }
+}
+
+/// The text that the data crates carry inside this program.
+fn embedded(source: &Source, file: &File, name: &str, version: &str) -> Result<Vec<u8>, SourceError> {
+    let directory = match (name, version) {
+        ("lingua-bengali-language-model", "1.3.0") => lingua_bengali_language_model::BENGALI_TESTDATA_DIRECTORY,
+        ("lingua-english-language-model", "1.3.0") => lingua_english_language_model::ENGLISH_TESTDATA_DIRECTORY,
+        _ => {
+            return Err(SourceError::Unsupported {
+                id: source.id.clone(),
+                origin: source.origin.to_string(),
+                advice: "the data crates are lingua-bengali-language-model@1.3.0 and lingua-english-language-model@1.3.0",
+            });
+        }
+    };
+    let found = directory.get_file(&file.path);
+    let bytes = found.ok_or_else(|| missing(source, file, "the test data of the crate"))?.contents().to_vec();
+    check(&bytes, file, &format!("{} in {}", file.path, source.origin), "correct the manifest")?;
+    Ok(bytes)
+}
+
+/// The content of a file that must match the manifest; `None` when there is no such file.
+fn read_checked(path: &Path, file: &File, advice: &'static str) -> Result<Option<Vec<u8>>, SourceError> {
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
+        Err(e) => return Err(FileError::at("read", path)(e).into()),
+    };
+    if !metadata.is_file() {
+        return Err(SourceError::NoFile { path: path.to_path_buf() });
+    }
+    let place = path.display().to_string();
+    if metadata.len() != file.bytes {
+        return Err(SourceError::WrongSize { place, found: metadata.len(), expected: file.bytes, advice });
+    }
+    let bytes = std::fs::read(path).map_err(FileError::at("read", path))?;
+    check(&bytes, file, &place, advice)?;
+    Ok(Some(bytes))
+}
+
+/// Checks size and digest.
+pub(super) fn check(bytes: &[u8], file: &File, place: &str, advice: &'static str) -> Result<(), SourceError> {
+    let place = place.to_owned();
+    if bytes.len() as u64 != file.bytes {
+        return Err(SourceError::WrongSize { place, found: bytes.len() as u64, expected: file.bytes, advice });
+    }
+    let found = hash_bytes(bytes);
+    if found != file.sha256 {
+        return Err(SourceError::WrongHash { place, found, expected: file.sha256, advice });
+    }
+    Ok(())
+}
