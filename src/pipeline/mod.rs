@@ -1,1 +1,148 @@
-//! The stages of a run, in order.
+//! The stages of a run, in order, from the recipe to the claims table.
+//!
+//! recipe → documents → tokenizers → token shards → arbiter pre-flight → training → evaluation →
+//! figures and claims. Each stage names everything that can change its outputs; when none of it
+//! changed, the stage is skipped. Artifacts are compared by content, so deleting one redoes the
+//! stage that makes it, and the stages after it only if the new content differs.
+
+mod error;
+mod evaluate;
+mod report;
+mod text;
+mod train;
+
+pub use error::PipelineError;
+pub use text::{Measurement, TokenBalance};
+pub use train::Trained;
+
+use crate::artifact::{Hash, Made, RunDir, Stage, hash_bytes, hash_file, write_atomic};
+use crate::corpus::source::{Manifest, Store};
+use crate::error::FileError;
+use crate::recipe::Recipe;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Columns of a terminal that the tables are laid out for.
+const WIDTH: usize = 118;
+
+/// Where a run happens and what it may reuse.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The run directory; `runs/<recipe name>` when not given.
+    pub run_dir: Option<PathBuf>,
+    /// A folder of raw files that is looked in before anything is downloaded.
+    pub mirror: Option<PathBuf>,
+    /// Redo every stage.
+    pub force: bool,
+}
+
+/// A run in progress: its recipe, its manifest and its directory, held for this process.
+pub struct Pipeline {
+    recipe: Recipe,
+    manifest: Manifest,
+    store: Store,
+    dir: RunDir,
+    force: bool,
+    /// What each stage did, in order.
+    log: Vec<(String, Made)>,
+}
+
+impl Pipeline {
+    /// Opens the run directory of `recipe` and writes the resolved recipe into it.
+    ///
+    /// # Errors
+    /// When the manifest is wrong, or the directory cannot be held or written.
+    pub fn open(recipe: Recipe, options: &Options) -> Result<Self, PipelineError> {
+        let manifest = Manifest::load(&recipe.corpus.manifest)?;
+        let root = options.run_dir.clone().unwrap_or_else(|| Path::new("runs").join(&recipe.name));
+        let dir = RunDir::open(&root, options.force)?;
+        write_atomic(&dir.path("recipe.toml"), recipe.to_toml().as_bytes())?;
+        let store = Store::new(options.mirror.clone(), default_cache());
+        Ok(Pipeline { recipe, manifest, store, dir, force: options.force, log: Vec::new() })
+    }
+
+    /// Every stage in order, ending with the claims table as text.
+    ///
+    /// # Errors
+    /// The first stage's error; what earlier stages made stays.
+    pub fn reproduce(&mut self) -> Result<String, PipelineError> {
+        self.figures()?;
+        self.claims()
+    }
+
+    /// The run directory.
+    pub fn root(&self) -> &Path {
+        self.dir.root()
+    }
+
+    /// What each stage did so far, in order.
+    pub fn log(&self) -> &[(String, Made)] {
+        &self.log
+    }
+
+    /// Runs one stage if it is due and notes what happened; later calls in the same run only ask once.
+    fn stage(
+        &mut self,
+        name: &str,
+        inputs: BTreeMap<String, Hash>,
+        outputs: &[String],
+        make: impl FnOnce(&Context) -> Result<(), PipelineError>,
+    ) -> Result<Made, PipelineError> {
+        if let Some((_, made)) = self.log.iter().find(|(done, _)| done == name) {
+            return Ok(*made);
+        }
+        let stage = Stage { name, inputs, outputs: outputs.to_vec() };
+        let context = Context { recipe: &self.recipe, manifest: &self.manifest, store: &self.store };
+        let made = self.dir.stage(&stage, |_| make(&context))?;
+        self.log.push((name.to_owned(), made));
+        Ok(made)
+    }
+
+    /// The hash of an artifact that an earlier stage made.
+    fn input(&self, artifact: &str) -> Result<(String, Hash), PipelineError> {
+        let hash = match self.dir.recorded(artifact) {
+            Some(hash) => hash,
+            None => hash_file(&self.dir.path(artifact))?,
+        };
+        Ok((artifact.to_owned(), hash))
+    }
+}
+
+/// What a stage may look at beside its input artifacts.
+struct Context<'a> {
+    recipe: &'a Recipe,
+    manifest: &'a Manifest,
+    store: &'a Store,
+}
+
+/// The hash of a part of the recipe, or of anything else that is plain data.
+fn part(name: &str, value: &impl Serialize) -> (String, Hash) {
+    let text = serde_json::to_vec(value).unwrap_or_else(|e| unreachable!("{name} is plain data: {e}"));
+    (name.to_owned(), hash_bytes(&text))
+}
+
+/// The hash of the program's version: another version may compute something else.
+fn version() -> (String, Hash) {
+    ("program".to_owned(), hash_bytes(env!("CARGO_PKG_VERSION").as_bytes()))
+}
+
+/// Writes `value` as indented JSON with a final newline.
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), PipelineError> {
+    let mut text =
+        serde_json::to_vec_pretty(value).map_err(|source| PipelineError::Json { path: path.to_path_buf(), source })?;
+    text.push(b'\n');
+    Ok(write_atomic(path, &text)?)
+}
+
+/// Reads what [`write_json`] wrote.
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, PipelineError> {
+    let text = std::fs::read(path).map_err(FileError::at("read", path))?;
+    serde_json::from_slice(&text).map_err(|source| PipelineError::Json { path: path.to_path_buf(), source })
+}
+
+/// Downloaded raw files are shared by all runs.
+fn default_cache() -> PathBuf {
+    PathBuf::from("data")
+}

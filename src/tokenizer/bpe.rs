@@ -4,6 +4,7 @@ use super::TokenizerError;
 use crate::artifact::{Hash, hash_bytes, write_atomic};
 use crate::error::FileError;
 use crate::recipe::TokenizerRecipe;
+use rayon::prelude::*;
 use std::path::Path;
 use std::str::FromStr;
 use tokenizers::decoders::byte_level::ByteLevel;
@@ -174,6 +175,14 @@ impl Tokenizer {
             ids.extend_from_slice(self.inner.encode_fast(part, false).map_err(used("encode"))?.get_ids());
         }
         Ok(ids)
+    }
+
+    /// Token ids of many texts, in their order, on all threads.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Use`].
+    pub fn encode_all<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Result<Vec<Vec<u32>>, TokenizerError> {
+        texts.collect::<Vec<_>>().into_par_iter().map(|text| self.encode(text)).collect()
     }
 
     /// The text of token ids; bytes that are no UTF-8 become U+FFFD.

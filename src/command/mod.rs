@@ -1,0 +1,83 @@
+//! The subcommands, one per stage.
+
+use clap::{Args, Parser, Subcommand};
+use shikha::pipeline::{Options, Pipeline};
+use shikha::recipe::Recipe;
+use std::error::Error;
+use std::path::PathBuf;
+
+/// A Bangla-first language model from recipe to report, in Rust, with every gradient checked.
+#[derive(Parser)]
+#[command(name = "shikha", version, max_term_width = 100)]
+struct Cli {
+    /// Threads to compute with; the results are the same for any number [default: all cores]
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<usize>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The whole run: text, tokenizer, training, evaluation, figures and the claims table
+    Reproduce(RunArgs),
+    /// Read, clean, de-duplicate and split the text of a recipe
+    Corpus(RunArgs),
+    /// Train the recipe's tokenizer, and the naive one beside it
+    Tokenizer(RunArgs),
+    /// Measure characters, bytes and tokens per word and per sentence with both tokenizers
+    Fertility(RunArgs),
+    /// Train the model, after every parameter's gradient was checked
+    Train(RunArgs),
+    /// Evaluate the trained model beside its random-initialised twin
+    Eval(RunArgs),
+    /// Draw the figures and write the tables of a run
+    Figures(RunArgs),
+    /// Print what the report claims beside what was measured
+    Claims(RunArgs),
+}
+
+/// Which run, and where.
+#[derive(Args)]
+struct RunArgs {
+    /// `pocket`, `small`, or the path of a recipe file
+    #[arg(default_value = "pocket")]
+    recipe: String,
+    /// The run directory [default: runs/NAME]
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+    /// Folder of raw files to look in before downloading
+    #[arg(long, value_name = "DIR", env = "SHIKHA_MIRROR")]
+    mirror: Option<PathBuf>,
+    /// Redo every stage
+    #[arg(long)]
+    force: bool,
+}
+
+impl RunArgs {
+    fn open(&self) -> Result<Pipeline, Box<dyn Error>> {
+        let recipe = Recipe::load(&self.recipe)?;
+        let mirror = self.mirror.clone().filter(|path| !path.as_os_str().is_empty());
+        let options = Options { run_dir: self.run_dir.clone(), mirror, force: self.force };
+        Ok(Pipeline::open(recipe, &options)?)
+    }
+}
+
+/// Parses the command line and runs what it asks for.
+pub fn run() -> Result<(), Box<dyn Error>> {
+    let cli = Cli::parse();
+    if let Some(threads) = cli.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+    }
+    match cli.command {
+        Command::Reproduce(args) => print!("{}", args.open()?.reproduce()?),
+        Command::Corpus(args) => print!("{}", args.open()?.corpus()?),
+        Command::Tokenizer(args) => print!("{}", args.open()?.tokenizers()?),
+        Command::Fertility(args) => print!("{}", args.open()?.fertility()?),
+        Command::Train(args) => print!("{}", args.open()?.train()?),
+        Command::Eval(args) => print!("{}", args.open()?.evaluate()?),
+        Command::Figures(args) => print!("{}", args.open()?.figures()?),
+        Command::Claims(args) => print!("{}", args.open()?.claims()?),
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Why a run stopped.
+
+use crate::artifact::ArtifactError;
+use crate::corpus::CorpusError;
+use crate::corpus::source::SourceError;
+use crate::error::FileError;
+use crate::eval::EvalError;
+use crate::model::ModelError;
+use crate::recipe::RecipeError;
+use crate::report::ReportError;
+use crate::tokenizer::TokenizerError;
+use crate::train::TrainError;
+use std::path::PathBuf;
+
+/// Why a run stopped: the error of the room that refused.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// From the recipe.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    /// From the manifest, the mirror or a download.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// From cleaning, shards or the loader.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// From the tokenizer.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    /// From the model.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// From training.
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    /// From the evaluation.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// From figures, tables or claims.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// From the run directory.
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
+    /// A file could not be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// An artifact of the run directory does not parse.
+    #[error("{}: {source}; delete it and run again", path.display())]
+    Json {
+        /// The artifact.
+        path: PathBuf,
+        /// The parser's words.
+        source: serde_json::Error,
+    },
+    /// Training was stopped from outside after saving.
+    #[error("stopped at step {step} as asked; everything is saved, `shikha resume {run_dir}` goes on")]
+    Interrupted {
+        /// The last finished step.
+        step: u64,
+        /// The run directory.
+        run_dir: String,
+    },
+}

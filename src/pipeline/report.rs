@@ -1,0 +1,219 @@
+//! Figures and the claims table of a run.
+
+use super::evaluate::EVAL;
+use super::text::{BALANCE, FERTILITY, Measurement, NAIVE, TokenBalance};
+use super::train::METRICS;
+use super::{Pipeline, PipelineError, part, read_json, version, write_json};
+use crate::arbiter::Verdict;
+use crate::artifact::{Hash, write_atomic};
+use crate::eval::{EvalReport, Interval};
+use crate::report::figure::{self, Bar, Curve, LossPoint, Share};
+use crate::report::{Ledger, Measured, Measurements};
+use crate::train::{Row, Summary, deterministic_hash, read_metrics};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const MEASUREMENTS: &str = "measurements.json";
+const FIGURES: [&str; 4] = ["training", "fertility", "balance", "loss"];
+
+/// Where the committed reference run lies, when there is one.
+const REFERENCE: &str = "checkpoints/reference/measurements.json";
+
+/// Everything the figures and claims are made of.
+struct Results {
+    rows: Vec<Row>,
+    eval: EvalReport,
+    fertility: Vec<Measurement>,
+    balance: Vec<TokenBalance>,
+    verdict: Verdict,
+    parameters: u64,
+}
+
+impl Pipeline {
+    /// Draws the figures into the run directory.
+    ///
+    /// # Errors
+    /// When an earlier stage fails or a file cannot be written.
+    pub fn figures(&mut self) -> Result<String, PipelineError> {
+        self.results()?;
+        let inputs = self.result_inputs()?;
+        let files = FIGURES.iter().flat_map(|id| ["svg", "csv"].map(|kind| format!("figures/{id}.{kind}")));
+        let outputs: Vec<String> = files.collect();
+        let results = self.load_results()?;
+        let directory = self.dir.path("figures");
+        let scale = self.scale(&results);
+        self.stage("figures", inputs, &outputs, |context| draw(&results, &scale, context.recipe.seed, &directory))?;
+        let lines = outputs.iter().filter(|o| o.ends_with("svg")).map(|o| format!("{}\n", self.dir.path(o).display()));
+        Ok(lines.collect())
+    }
+
+    /// The claims table: reported, reference run, this machine now.
+    ///
+    /// # Errors
+    /// When an earlier stage fails or a file cannot be written.
+    pub fn claims(&mut self) -> Result<String, PipelineError> {
+        self.results()?;
+        let results = self.load_results()?;
+        let measurements = Measurements {
+            run: self.recipe.name.clone(),
+            scale: self.scale(&results),
+            values: measure(&results, &self.recipe.tokenizer.pre_tokenizer),
+        };
+        let ledger = Ledger::built_in()?;
+        ledger.check(&measurements)?;
+        write_json(&self.dir.path(MEASUREMENTS), &measurements)?;
+        let reference: Option<Measurements> =
+            Path::new(REFERENCE).exists().then(|| read_json(Path::new(REFERENCE))).transpose()?;
+        let table = ledger.table(reference.as_ref(), Some(&measurements))?;
+        write_atomic(&self.dir.path("claims.md"), table.to_markdown().as_bytes())?;
+        write_atomic(&self.dir.path("claims.csv"), table.to_csv()?.as_bytes())?;
+        let scale = format!("\nThis machine now: recipe `{}`, {}.\n", measurements.run, measurements.scale);
+        let arbiter = results.verdict.report();
+        Ok(table.to_text(super::WIDTH) + &scale + &arbiter)
+    }
+
+    fn results(&mut self) -> Result<(), PipelineError> {
+        self.fertility()?;
+        self.evaluate().map(|_| ())
+    }
+
+    fn load_results(&self) -> Result<Results, PipelineError> {
+        let path = |name: &str| self.dir.path(name);
+        Ok(Results {
+            rows: read_metrics(&path(METRICS))?,
+            eval: read_json(&path(EVAL))?,
+            fertility: read_json(&path(FERTILITY))?,
+            balance: read_json(&path(BALANCE))?,
+            verdict: read_json(&path("arbiter.json"))?,
+            parameters: super::Trained::load(self.root())?.parameters.flat.len() as u64,
+        })
+    }
+
+    /// The figures show nothing that depends on the machine, so its part of the metrics is left out.
+    fn result_inputs(&self) -> Result<BTreeMap<String, Hash>, PipelineError> {
+        let mut inputs = BTreeMap::from([self.input(EVAL)?, self.input(FERTILITY)?, self.input(BALANCE)?, version()]);
+        inputs.insert("metrics".to_owned(), deterministic_hash(&read_metrics(&self.dir.path(METRICS))?));
+        inputs.extend([part("recipe", &self.recipe)]);
+        Ok(inputs)
+    }
+
+    fn scale(&self, results: &Results) -> String {
+        let tokens = results.rows.last().map_or(0, |row| row.tokens) as f64;
+        format!("{:.2} M parameters, {:.2} M training tokens", results.parameters as f64 / 1e6, tokens / 1e6)
+    }
+}
+
+fn draw(results: &Results, scale: &str, seed: u64, directory: &PathBuf) -> Result<(), PipelineError> {
+    let held_out: Vec<&Measurement> = results.fertility.iter().filter(|m| m.texts == "held-out").collect();
+    let texts: usize = held_out.iter().map(|m| m.fertility.texts).sum::<usize>() / 2;
+    let resampled = format!("95 % bootstrap intervals over documents, {} resamples", results.eval.resamples);
+    let bars: Vec<Bar> = held_out.iter().map(|m| bar(m)).collect();
+    let counted =
+        format!("Held-out text, {texts} documents, vocabulary at most {}; {resampled}.", vocabulary(&held_out));
+    figure::fertility(&bars, &counted)?.save(directory)?;
+    let documents: u64 = results.balance.first().map_or(0, |b| b.languages.iter().map(|l| l.documents).sum());
+    figure::balance(&shares(&results.balance), &format!("Training text, {documents} documents."))?.save(directory)?;
+    let caption = format!("{scale}; seed {seed}; validation on held-out windows.");
+    figure::training(&curve(results, caption))?.save(directory)?;
+    let documents: usize = results.eval.groups.iter().filter(|g| g.domain == "all").map(|g| g.documents).sum();
+    let caption = format!("{scale}; {documents} held-out documents; seed {seed}; {resampled}.");
+    figure::loss(&losses(&results.eval), &caption)?.save(directory)?;
+    Ok(())
+}
+
+fn vocabulary(measurements: &[&Measurement]) -> usize {
+    measurements.iter().map(|m| m.vocabulary).max().unwrap_or(0)
+}
+
+fn bar(m: &Measurement) -> Bar {
+    let ratio = m.fertility.characters_per_token;
+    let (language, pre_tokenizer) = (m.language.clone(), m.pre_tokenizer.clone());
+    Bar { language, pre_tokenizer, value: ratio.value, interval: [ratio.low, ratio.high] }
+}
+
+fn shares(balances: &[TokenBalance]) -> Vec<Share> {
+    let mut shares = Vec::new();
+    if let Some(first) = balances.first() {
+        let of = |f: fn(&crate::corpus::balance::LanguageBalance) -> f64| {
+            first.languages.iter().map(|l| (l.language.clone(), f(l))).collect()
+        };
+        shares.push(Share { unit: "characters".to_owned(), shares: of(|l| l.character_share) });
+        shares.push(Share { unit: "bytes".to_owned(), shares: of(|l| l.byte_share) });
+    }
+    for balance in balances {
+        let tokens = balance.languages.iter().map(|l| (l.language.clone(), l.token_share)).collect();
+        shares.push(Share { unit: format!("tokens, {}", balance.pre_tokenizer), shares: tokens });
+    }
+    shares
+}
+
+fn curve(results: &Results, caption: String) -> Curve {
+    let training = results.rows.iter().filter_map(|row| Some((row.tokens as f64, row.loss?))).collect();
+    let mut validation: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+    for row in &results.rows {
+        for (language, loss) in &row.validation {
+            validation.entry(language.clone()).or_default().push((row.tokens as f64, *loss));
+        }
+    }
+    Curve { training, validation, chance: results.eval.chance, caption }
+}
+
+fn losses(eval: &EvalReport) -> Vec<LossPoint> {
+    let mut points = Vec::new();
+    for group in eval.groups.iter().filter(|g| g.domain == "all") {
+        for model in ["trained", "unigram", "twin"] {
+            if let Some(losses) = group.models.get(model) {
+                let Interval { value, low, high } = losses.per_character;
+                points.push(LossPoint {
+                    language: group.language.clone(),
+                    model: model.to_owned(),
+                    value,
+                    interval: [low, high],
+                });
+            }
+        }
+        let chance = eval.chance * group.tokens as f64 / group.characters as f64;
+        let model = "chance".to_owned();
+        points.push(LossPoint { language: group.language.clone(), model, value: chance, interval: [chance, chance] });
+    }
+    points
+}
+
+/// What this run says to each claim it can speak to.
+fn measure(results: &Results, fixed: &str) -> BTreeMap<String, Measured> {
+    let mut values = BTreeMap::new();
+    let mut put = |id: &str, value: f64, interval: Option<[f64; 2]>, source: &str| {
+        values.insert(id.to_owned(), Measured { value, interval, source: source.to_owned() });
+    };
+    let summary = Summary::of(&results.rows, results.parameters);
+    put("parameters", results.parameters as f64, None, METRICS);
+    put("training-tokens", summary.tokens as f64, None, METRICS);
+    put("hours", summary.seconds / 3600.0, None, METRICS);
+    if results.verdict.passed() {
+        put("arbiter-parameters", results.verdict.parameters as f64, None, "arbiter.json");
+    }
+    let (mut nats, mut tokens) = (0.0, 0.0);
+    for group in results.eval.groups.iter().filter(|g| g.domain == "all") {
+        nats += group.models.get("trained").map_or(f64::NAN, |l| l.per_token.value) * group.tokens as f64;
+        tokens += group.tokens as f64;
+    }
+    put("nll-trained", nats / tokens, None, EVAL);
+    put("nll-twin", results.eval.twin_per_token(), None, EVAL);
+    for (id, language, pre_tokenizer) in
+        [("bangla-naive", "bn", NAIVE), ("english-naive", "en", NAIVE), ("bangla-fixed", "bn", fixed)]
+    {
+        let mut found = results.fertility.iter().filter(|m| m.texts == "held-out");
+        if let Some(m) = found.find(|m| m.language == language && m.pre_tokenizer == pre_tokenizer) {
+            let ratio = m.fertility.characters_per_token;
+            put(id, ratio.value, Some([ratio.low, ratio.high]), FERTILITY);
+        }
+    }
+    for balance in &results.balance {
+        let id = if balance.pre_tokenizer == NAIVE { "balance-naive" } else { "balance-fixed" };
+        if let Some(bangla) = balance.languages.iter().find(|l| l.language == "bn") {
+            put(id, 100.0 * bangla.token_share, None, BALANCE);
+            put("balance-characters", 100.0 * bangla.character_share, None, BALANCE);
+        }
+    }
+    values
+}

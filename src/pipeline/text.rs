@@ -1,0 +1,269 @@
+//! From the manifest to token shards: documents, tokenizers, shards, fertility and balance.
+
+use super::{Context, Pipeline, PipelineError, part, read_json, version, write_json};
+use crate::artifact::Hash;
+use crate::corpus::balance::{self, LanguageBalance};
+use crate::corpus::shard::write_shard;
+use crate::corpus::{Document, ParallelSet, read_documents, write_documents};
+use crate::progress::Progress;
+use crate::recipe::TokenizerRecipe;
+use crate::report::Table;
+use crate::tokenizer::Tokenizer;
+use crate::tokenizer::fertility::{self, Fertility};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+pub(super) const TRAIN: &str = "corpus/train.jsonl";
+pub(super) const HELD_OUT: &str = "corpus/held_out.jsonl";
+pub(super) const PARALLEL: &str = "corpus/parallel.json";
+pub(super) const CORPUS_REPORT: &str = "corpus/report.json";
+pub(super) const TOKENIZER: &str = "tokenizer.json";
+pub(super) const NAIVE_TOKENIZER: &str = "tokenizer-naive.json";
+pub(super) const FERTILITY: &str = "fertility.json";
+pub(super) const BALANCE: &str = "balance.json";
+
+/// The pre-tokenizer of GPT-2, whose pattern cuts Bangla words at every vowel sign.
+pub(super) const NAIVE: &str = "gpt2";
+
+/// Fertility of one tokenizer on one set of texts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measurement {
+    /// Name of the pre-tokenizer.
+    pub pre_tokenizer: String,
+    /// Tokens in the vocabulary.
+    pub vocabulary: usize,
+    /// `held-out`, or the id of a parallel set.
+    pub texts: String,
+    /// Language of the texts.
+    pub language: String,
+    /// What was measured.
+    pub fertility: Fertility,
+}
+
+/// The balance of the languages in the training text, counted in the tokens of one tokenizer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenBalance {
+    /// Name of the pre-tokenizer.
+    pub pre_tokenizer: String,
+    /// By language.
+    pub languages: Vec<LanguageBalance>,
+}
+
+/// The path of a token shard: `part` is `train` or `held_out`.
+pub(super) fn shard_path(part: &str, language: &str) -> String {
+    format!("shards/{part}-{language}.bin")
+}
+
+impl Pipeline {
+    /// Reads, cleans and splits the text.
+    ///
+    /// # Errors
+    /// When a source is missing or wrong, or no text is left.
+    pub fn corpus(&mut self) -> Result<String, PipelineError> {
+        let inputs = [part("recipe.corpus", &self.recipe.corpus), part("recipe.mix", &self.recipe.mix), version()];
+        let mut inputs = BTreeMap::from(inputs);
+        inputs.insert("manifest".to_owned(), self.manifest.hash());
+        let outputs = [TRAIN, HELD_OUT, PARALLEL, CORPUS_REPORT].map(str::to_owned);
+        let root = self.root().to_path_buf();
+        self.stage("corpus", inputs, &outputs, |context| make_corpus(context, &root))?;
+        let report: crate::corpus::CorpusReport = read_json(&self.dir.path(CORPUS_REPORT))?;
+        Ok(corpus_table(&report).to_text(super::WIDTH))
+    }
+
+    /// Trains the recipe's tokenizer, and the naive one on the same text.
+    ///
+    /// # Errors
+    /// When training fails or a file cannot be written.
+    pub fn tokenizers(&mut self) -> Result<String, PipelineError> {
+        self.corpus()?;
+        let inputs = BTreeMap::from([self.input(TRAIN)?, part("recipe.tokenizer", &self.recipe.tokenizer), version()]);
+        let outputs = [TOKENIZER, NAIVE_TOKENIZER].map(str::to_owned);
+        let root = self.root().to_path_buf();
+        self.stage("tokenizers", inputs, &outputs, |context| make_tokenizers(context, &root))?;
+        let size = |name: &str| Ok::<_, PipelineError>(Tokenizer::load(&root.join(name))?.vocabulary_size());
+        let (ours, naive) = (size(TOKENIZER)?, size(NAIVE_TOKENIZER)?);
+        let name = &self.recipe.tokenizer.pre_tokenizer;
+        Ok(format!("{TOKENIZER}: {name}, {ours} tokens\n{NAIVE_TOKENIZER}: {NAIVE}, {naive} tokens\n"))
+    }
+
+    /// Writes the token shards and the balance of the languages.
+    ///
+    /// # Errors
+    /// When encoding fails or a file cannot be written.
+    pub fn shards(&mut self) -> Result<(), PipelineError> {
+        self.tokenizers()?;
+        let artifacts = [TRAIN, HELD_OUT, TOKENIZER, NAIVE_TOKENIZER].map(|name| self.input(name));
+        let mut inputs = artifacts.into_iter().collect::<Result<BTreeMap<_, _>, _>>()?;
+        inputs.extend([
+            part("recipe.mix", &self.recipe.mix),
+            part("recipe.tokenizer", &self.recipe.tokenizer),
+            version(),
+        ]);
+        let parts = ["train", "held_out"].into_iter();
+        let mut outputs: Vec<String> =
+            parts.flat_map(|part| self.recipe.mix.keys().map(move |language| shard_path(part, language))).collect();
+        outputs.push(BALANCE.to_owned());
+        let root = self.root().to_path_buf();
+        self.stage("shards", inputs, &outputs, |context| make_shards(context, &root))?;
+        Ok(())
+    }
+
+    /// Measures both tokenizers on held-out and parallel text.
+    ///
+    /// # Errors
+    /// When encoding fails or a file cannot be written.
+    pub fn fertility(&mut self) -> Result<String, PipelineError> {
+        self.tokenizers()?;
+        let artifacts = [HELD_OUT, PARALLEL, TOKENIZER, NAIVE_TOKENIZER].map(|name| self.input(name));
+        let mut inputs = artifacts.into_iter().collect::<Result<BTreeMap<_, _>, _>>()?;
+        inputs.extend([part("recipe.tokenizer", &self.recipe.tokenizer), version()]);
+        let root = self.root().to_path_buf();
+        self.stage("fertility", inputs, &[FERTILITY.to_owned()], |context| make_fertility(context, &root))?;
+        let measurements: Vec<Measurement> = read_json(&self.dir.path(FERTILITY))?;
+        Ok(fertility_table(&measurements).to_text(super::WIDTH))
+    }
+}
+
+fn make_corpus(context: &Context, root: &Path) -> Result<(), PipelineError> {
+    let prepared = crate::corpus::prepare(context.manifest, &context.recipe.corpus, context.store)?;
+    prepared.require_languages(context.recipe.mix.keys())?;
+    write_documents(&root.join(TRAIN), &prepared.train)?;
+    write_documents(&root.join(HELD_OUT), &prepared.held_out)?;
+    write_json(&root.join(PARALLEL), &prepared.parallel)?;
+    write_json(&root.join(CORPUS_REPORT), &prepared.report)
+}
+
+fn make_tokenizers(context: &Context, root: &Path) -> Result<(), PipelineError> {
+    let documents = read_documents(&root.join(TRAIN))?;
+    let in_mix = |d: &&Document| context.recipe.mix.contains_key(&d.language);
+    let texts: Vec<&str> = documents.iter().filter(in_mix).map(|d| d.text.as_str()).collect();
+    let naive = TokenizerRecipe { pre_tokenizer: NAIVE.to_owned(), ..context.recipe.tokenizer.clone() };
+    let mut progress = Progress::new("tokenizers", 2, "tokenizers");
+    for (recipe, path) in [(&context.recipe.tokenizer, TOKENIZER), (&naive, NAIVE_TOKENIZER)] {
+        Tokenizer::train(&texts, recipe)?.save(&root.join(path))?;
+        progress.advance(1, &recipe.pre_tokenizer);
+    }
+    progress.finish(&format!("trained on {} documents", texts.len()));
+    Ok(())
+}
+
+fn make_shards(context: &Context, root: &Path) -> Result<(), PipelineError> {
+    let tokenizer = Tokenizer::load(&root.join(TOKENIZER))?;
+    let hash = tokenizer.hash()?;
+    let train = read_documents(&root.join(TRAIN))?;
+    let held_out = read_documents(&root.join(HELD_OUT))?;
+    let mut progress = Progress::new("shards", 2 * context.recipe.mix.len() as u64 + 1, "shards");
+    for (part, documents) in [("train", &train), ("held_out", &held_out)] {
+        for language in context.recipe.mix.keys() {
+            let tokens = tokens(&tokenizer, documents, language)?;
+            let path = root.join(shard_path(part, language));
+            write_shard(&path, hash, tokenizer.vocabulary_size(), tokens.into_iter())?;
+            progress.advance(1, language);
+        }
+    }
+    let naive = Tokenizer::load(&root.join(NAIVE_TOKENIZER))?;
+    let mut balances = Vec::new();
+    for (name, tokenizer) in [(NAIVE, &naive), (context.recipe.tokenizer.pre_tokenizer.as_str(), &tokenizer)] {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for (document, ids) in train.iter().zip(tokenizer.encode_all(train.iter().map(|d| d.text.as_str()))?) {
+            *counts.entry(document.language.clone()).or_default() += ids.len() as u64;
+        }
+        balances.push(TokenBalance { pre_tokenizer: name.to_owned(), languages: balance::measure(&train, &counts) });
+    }
+    progress.finish("token shards written");
+    write_json(&root.join(BALANCE), &balances)
+}
+
+/// Tokens of each document of a language, ended by the end-of-text token.
+fn tokens(tokenizer: &Tokenizer, documents: &[Document], language: &str) -> Result<Vec<Vec<u32>>, PipelineError> {
+    let texts = documents.iter().filter(|d| d.language == language).map(|d| d.text.as_str());
+    let mut all = tokenizer.encode_all(texts)?;
+    all.iter_mut().for_each(|ids| ids.push(tokenizer.end_of_text()));
+    Ok(all)
+}
+
+fn make_fertility(context: &Context, root: &Path) -> Result<(), PipelineError> {
+    let held_out = read_documents(&root.join(HELD_OUT))?;
+    let parallel: Vec<ParallelSet> = read_json(&root.join(PARALLEL))?;
+    let languages: BTreeSet<&str> = held_out.iter().map(|d| d.language.as_str()).collect();
+    let mut sets: Vec<(String, String, Vec<&str>)> = Vec::new();
+    for language in languages {
+        let texts = held_out.iter().filter(|d| d.language == language).map(|d| d.text.as_str()).collect();
+        sets.push(("held-out".to_owned(), language.to_owned(), texts));
+    }
+    for set in &parallel {
+        sets.push((set.id.clone(), "bn".to_owned(), set.pairs.iter().map(|p| p.bn.as_str()).collect()));
+        sets.push((set.id.clone(), "en".to_owned(), set.pairs.iter().map(|p| p.en.as_str()).collect()));
+    }
+    let ours = context.recipe.tokenizer.pre_tokenizer.as_str();
+    let mut progress = Progress::new("fertility", 2 * sets.len() as u64, "measurements");
+    let mut measurements = Vec::new();
+    for (name, path) in [(NAIVE, NAIVE_TOKENIZER), (ours, TOKENIZER)] {
+        let tokenizer = Tokenizer::load(&root.join(path))?;
+        for (texts, language, sentences) in &sets {
+            measurements.push(Measurement {
+                pre_tokenizer: name.to_owned(),
+                vocabulary: tokenizer.vocabulary_size(),
+                texts: texts.clone(),
+                language: language.clone(),
+                fertility: fertility::measure(&tokenizer, sentences)?,
+            });
+            progress.advance(1, texts);
+        }
+    }
+    progress.finish(&format!("{} measurements", measurements.len()));
+    write_json(&root.join(FERTILITY), &measurements)
+}
+
+fn corpus_table(report: &crate::corpus::CorpusReport) -> Table {
+    let header = ["source", "language", "read", "duplicates", "contaminated", "train", "held out", "characters"];
+    let mut table = Table::new("corpus", &header);
+    for row in &report.sources {
+        let duplicates = row.exact_duplicates.documents + row.near_duplicates.documents;
+        let counts =
+            [row.read.documents, duplicates, row.contaminated.documents, row.train.documents, row.held_out.documents];
+        let mut cells = vec![row.source.clone(), row.language.clone()];
+        cells.extend(counts.map(|count| count.to_string()));
+        cells.push(row.train.characters.to_string());
+        table.push(cells);
+    }
+    table
+}
+
+fn fertility_table(measurements: &[Measurement]) -> Table {
+    let header = [
+        "text",
+        "language",
+        "pre-tokenizer",
+        "vocabulary",
+        "chars/token",
+        "bytes/token",
+        "tokens/word",
+        "tokens/text",
+        "inside cluster",
+    ];
+    let mut table = Table::new("fertility", &header);
+    for m in measurements {
+        let f = &m.fertility;
+        table.push(vec![
+            m.texts.clone(),
+            m.language.clone(),
+            m.pre_tokenizer.clone(),
+            m.vocabulary.to_string(),
+            format!("{:.2}", f.characters_per_token.value),
+            format!("{:.2}", f.bytes_per_token.value),
+            format!("{:.2}", f.tokens_per_word.value),
+            format!("{:.1}", f.tokens_per_text.value),
+            format!("{:.1} %", 100.0 * f.ends_inside_cluster),
+        ]);
+    }
+    table
+}
+
+/// The hash of a shard as training names it.
+pub(super) fn shard_input(pipeline: &Pipeline, part: &str, language: &str) -> Result<(String, Hash), PipelineError> {
+    pipeline.input(&shard_path(part, language))
+}

@@ -1,0 +1,168 @@
+//! The training stage, and loading what it made.
+
+use super::text::{TOKENIZER, shard_input, shard_path};
+use super::{Pipeline, PipelineError, part, version};
+use crate::artifact::Hash;
+use crate::corpus::loader::{Batch, Loader, validation_windows};
+use crate::corpus::shard::Shard;
+use crate::model::{Config, Parameters, load_weights};
+use crate::progress::Progress;
+use crate::recipe::Recipe;
+use crate::tokenizer::Tokenizer;
+use crate::train::{Identity, Interrupt, Outcome, Setup, Start, Summary, checkpoint_dir, read_metrics, train};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub(super) const METRICS: &str = "metrics.jsonl";
+const ARBITER: &str = "arbiter.json";
+
+/// Windows of held-out text per language that are looked at in training.
+const VALIDATION_WINDOWS: usize = 32;
+
+/// A finished run, loaded.
+pub struct Trained {
+    /// The recipe it was made from.
+    pub recipe: Recipe,
+    /// Its tokenizer.
+    pub tokenizer: Tokenizer,
+    /// The model's shape.
+    pub config: Config,
+    /// The weights of the last step.
+    pub parameters: Parameters<f32>,
+}
+
+impl Trained {
+    /// Loads a finished run from its directory.
+    ///
+    /// # Errors
+    /// When a part is missing or they do not belong together.
+    pub fn load(directory: &Path) -> Result<Self, PipelineError> {
+        let recipe = Recipe::from_file(&directory.join("recipe.toml"))?;
+        let tokenizer = Tokenizer::load(&directory.join(TOKENIZER))?;
+        let config = config(&recipe, &tokenizer)?;
+        let weights = checkpoint_dir(directory, recipe.train.steps).join("model.safetensors");
+        let parameters = load_weights(&weights, &config)?;
+        Ok(Trained { recipe, tokenizer, config, parameters })
+    }
+}
+
+fn config(recipe: &Recipe, tokenizer: &Tokenizer) -> Result<Config, PipelineError> {
+    Ok(Config::from_recipe(&recipe.model, tokenizer.vocabulary_size(), tokenizer.end_of_text())?)
+}
+
+/// Path of a file of the last checkpoint, relative to the run directory.
+pub(super) fn last_checkpoint(recipe: &Recipe, file: &str) -> String {
+    checkpoint_dir(Path::new(""), recipe.train.steps).join(file).to_string_lossy().into_owned()
+}
+
+impl Pipeline {
+    /// Trains the model, from the last checkpoint where there is one.
+    ///
+    /// # Errors
+    /// When a gradient is missing before the first step, the data is damaged, or the run was asked to
+    /// stop (everything is saved then).
+    pub fn train(&mut self) -> Result<String, PipelineError> {
+        let start = if self.force { Start::Over } else { Start::Continue };
+        self.train_from(start)
+    }
+
+    /// Goes on with a run that was stopped.
+    ///
+    /// # Errors
+    /// As [`Pipeline::train`], and when there is no checkpoint.
+    pub fn resume(&mut self) -> Result<String, PipelineError> {
+        self.train_from(Start::Resume)
+    }
+
+    fn train_from(&mut self, start: Start) -> Result<String, PipelineError> {
+        self.shards()?;
+        let identity = self.identity()?;
+        let mut inputs = identity.clone();
+        inputs.extend([version()]);
+        let mut outputs = vec![METRICS.to_owned(), ARBITER.to_owned()];
+        let files = ["model.safetensors", "optimizer.safetensors", "state.json"];
+        outputs.extend(files.map(|file| last_checkpoint(&self.recipe, file)));
+        let root = self.root().to_path_buf();
+        self.stage("train", inputs, &outputs, |context| run(context.recipe, &root, &identity, start))?;
+        let rows = read_metrics(&root.join(METRICS))?;
+        let parameters = Trained::load(&root)?.parameters.flat.len();
+        Ok(describe(&Summary::of(&rows, parameters as u64)))
+    }
+
+    /// Hashes of everything that decides the weights, named as a user would.
+    fn identity(&self) -> Result<Identity, PipelineError> {
+        let recipe = &self.recipe;
+        let mut identity = BTreeMap::from([
+            part("recipe.train", &recipe.train),
+            part("recipe.model", &recipe.model),
+            part("recipe.mix", &recipe.mix),
+            part("seed", &recipe.seed),
+            self.input(TOKENIZER)?,
+        ]);
+        for language in recipe.mix.keys() {
+            identity.extend([shard_input(self, "train", language)?, shard_input(self, "held_out", language)?]);
+        }
+        Ok(identity)
+    }
+}
+
+fn run(recipe: &Recipe, root: &Path, identity: &Identity, start: Start) -> Result<(), PipelineError> {
+    let tokenizer = Tokenizer::load(&root.join(TOKENIZER))?;
+    let hash = tokenizer.hash()?;
+    let config = config(recipe, &tokenizer)?;
+    let data = loader(recipe, root, hash)?;
+    let validation = validation(recipe, root, hash)?;
+    let setup = Setup {
+        recipe: &recipe.train,
+        config: &config,
+        seed: recipe.seed,
+        data: &data,
+        validation: &validation,
+        directory: root,
+        made_from: identity,
+    };
+    let mut progress = Progress::new("train", recipe.train.steps, "steps");
+    match train(&setup, start, &Interrupt::from_signals(), &mut progress)? {
+        Outcome::Finished => {
+            progress.finish(&format!("{} steps", recipe.train.steps));
+            Ok(())
+        }
+        Outcome::Interrupted(step) => Err(PipelineError::Interrupted { step, run_dir: root.display().to_string() }),
+    }
+}
+
+fn loader(recipe: &Recipe, root: &Path, hash: Hash) -> Result<Loader, PipelineError> {
+    let mut shards = Vec::new();
+    for language in recipe.mix.keys() {
+        shards.push((language.clone(), Shard::open(&root.join(shard_path("train", language)), hash)?));
+    }
+    Ok(Loader::new(shards, &recipe.mix, recipe.train.batch, recipe.model.context, recipe.seed)?)
+}
+
+fn validation(recipe: &Recipe, root: &Path, hash: Hash) -> Result<BTreeMap<String, Vec<Batch>>, PipelineError> {
+    let mut validation = BTreeMap::new();
+    for language in recipe.mix.keys() {
+        let shard = Shard::open(&root.join(shard_path("held_out", language)), hash)?;
+        let (batch, context) = (recipe.train.batch, recipe.model.context);
+        let windows = validation_windows(language, &shard, batch, context, VALIDATION_WINDOWS)?;
+        validation.insert(language.clone(), windows);
+    }
+    Ok(validation)
+}
+
+fn describe(summary: &Summary) -> String {
+    let losses: Vec<String> =
+        summary.validation.iter().map(|(language, loss)| format!("{language} {loss:.3}")).collect();
+    let memory =
+        summary.memory_bytes.map_or("not measured".to_owned(), |bytes| format!("{:.0} MB", bytes as f64 / 1e6));
+    format!(
+        "{} parameters, {} steps, {} tokens in {:.1} s\n{:.0} tokens/s, {:.0} % of the matrix-product peak, peak memory {memory}\nvalidation, nats per token: {}\n",
+        summary.parameters,
+        summary.steps,
+        summary.tokens,
+        summary.seconds,
+        summary.tokens_per_second,
+        100.0 * summary.gemm_peak_share,
+        losses.join(", "),
+    )
+}
