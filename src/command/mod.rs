@@ -1,5 +1,7 @@
 //! The subcommands, one per stage.
 
+mod generate;
+
 use clap::{Args, Parser, Subcommand};
 use shikha::pipeline::{Options, Pipeline};
 use shikha::recipe::Recipe;
@@ -29,6 +31,10 @@ enum Command {
     Fertility(RunArgs),
     /// Train the model, after every parameter's gradient was checked
     Train(RunArgs),
+    /// Go on with a run that was stopped, from its last checkpoint
+    Resume(ResumeArgs),
+    /// Continue a prompt with a trained model, token by token
+    Generate(generate::GenerateArgs),
     /// Evaluate the trained model beside its random-initialised twin
     Eval(RunArgs),
     /// Draw the figures and write the tables of a run
@@ -63,6 +69,25 @@ impl RunArgs {
     }
 }
 
+/// Which stopped run.
+#[derive(Args)]
+struct ResumeArgs {
+    /// The run directory
+    run_dir: PathBuf,
+    /// Folder of raw files to look in before downloading
+    #[arg(long, value_name = "DIR", env = "SHIKHA_MIRROR")]
+    mirror: Option<PathBuf>,
+}
+
+impl ResumeArgs {
+    fn run(&self) -> Result<String, Box<dyn Error>> {
+        let recipe = Recipe::from_file(&self.run_dir.join("recipe.toml"))?;
+        let mirror = self.mirror.clone().filter(|path| !path.as_os_str().is_empty());
+        let options = Options { run_dir: Some(self.run_dir.clone()), mirror, force: false };
+        Ok(Pipeline::open(recipe, &options)?.resume()?)
+    }
+}
+
 /// Parses the command line and runs what it asks for.
 pub fn run() -> Result<(), Box<dyn Error>> {
     let cli = Cli::parse();
@@ -75,6 +100,8 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         Command::Tokenizer(args) => print!("{}", args.open()?.tokenizers()?),
         Command::Fertility(args) => print!("{}", args.open()?.fertility()?),
         Command::Train(args) => print!("{}", args.open()?.train()?),
+        Command::Resume(args) => print!("{}", args.run()?),
+        Command::Generate(args) => args.run()?,
         Command::Eval(args) => print!("{}", args.open()?.evaluate()?),
         Command::Figures(args) => print!("{}", args.open()?.figures()?),
         Command::Claims(args) => print!("{}", args.open()?.claims()?),

@@ -99,7 +99,7 @@ impl Ledger {
 impl Claim {
     fn reported(&self) -> String {
         match (self.reported, &self.reported_text) {
-            (Some(value), _) => format!("{}{}", if self.about { "about " } else { "" }, self.with_unit(&number(value))),
+            (Some(value), _) => format!("{}{}", if self.about { "about " } else { "" }, self.with_unit(&stated(value))),
             (None, text) => text.clone().unwrap_or_default(),
         }
     }
@@ -117,6 +117,11 @@ impl Claim {
     fn with_unit(&self, value: &str) -> String {
         format!("{value} {}", self.unit).trim_end().to_owned()
     }
+}
+
+/// A number of the abstract, with no digit more than it gives.
+fn stated(x: f64) -> String {
+    if x.abs() >= 1e5 { number(x) } else { x.to_string() }
 }
 
 /// A number for a reader: three digits or so, large ones with M or B.

@@ -37,7 +37,9 @@ pub fn balance(units: &[Share], caption: &str) -> Result<Figure, ReportError> {
         for (i, unit) in units.iter().enumerate() {
             let (low, middle, high) = (rows - i as f64 - 0.82, rows - i as f64 - 0.5, rows - i as f64 - 0.18);
             let name = anchored(13, &INK, HPos::Right, VPos::Center);
-            chart.draw_series([Text::new(unit.unit.clone(), (-0.015, middle), name)]).map_err(failed(ID))?;
+            chart
+                .draw_series([Text::new(format!("{}\u{a0}\u{a0}", unit.unit), (-0.02, middle), name)])
+                .map_err(failed(ID))?;
             let mut start = 0.0;
             for (language, share) in &unit.shares {
                 let colour = language_colour(language);

@@ -53,7 +53,7 @@ pub fn loss(points: &[LossPoint], caption: &str) -> Result<Figure, ReportError> 
             let y = rows - i as f64 - 0.5;
             let colour = language_colour(&point.language);
             let [low, high] = point.interval;
-            let name = format!("{}, {}", language_name(&point.language), point.model);
+            let name = format!("{}, {}\u{a0}\u{a0}", language_name(&point.language), point.model);
             let left = anchored(13, &INK, HPos::Right, VPos::Center);
             let beside = anchored(12, &INK, HPos::Left, VPos::Center);
             let line = PathElement::new(vec![(low, y), (high, y)], colour.stroke_width(3));
