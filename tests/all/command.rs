@@ -1,1 +1,123 @@
-//! Tests of `command`.
+//! Tests of the command as a user meets it: what it prints, how it refuses, how it stops.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn shikha(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_shikha"));
+    command.args(arguments).env_remove("SHIKHA_MIRROR").stdin(Stdio::null());
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    shikha(arguments).output().unwrap()
+}
+
+/// Runs a command that must fail, and gives its last line on standard error.
+fn refusal(arguments: &[&str]) -> String {
+    let output = output(arguments);
+    assert!(!output.status.success(), "{arguments:?} should be refused");
+    let text = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("shikha: ")).collect();
+    assert_eq!(lines.len(), 1, "one clear line, not: {text}");
+    assert!(!text.contains("panicked"), "{text}");
+    lines[0].to_owned()
+}
+
+/// A recipe file of a few seconds, with `edit` applied to its text.
+fn recipe(dir: &Path, edit: impl FnOnce(String) -> String) -> PathBuf {
+    let text = include_str!("../../recipes/pocket.toml");
+    let text = text.replace("vocabulary = 8192", "vocabulary = 1000").replace("layers = 2", "layers = 1");
+    let text = text.replace("hidden = 96", "hidden = 32").replace("checkpoint_every = 40", "checkpoint_every = 50");
+    let path = dir.join("small.toml");
+    std::fs::write(&path, edit(text)).unwrap();
+    path
+}
+
+#[test]
+fn every_bad_input_gets_one_clear_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let run_dir = dir.path().join("run");
+    let run = run_dir.to_str().unwrap();
+    let refused = |edit: &dyn Fn(String) -> String| {
+        let path = recipe(dir.path(), edit);
+        refusal(&["corpus", path.to_str().unwrap(), "--run-dir", run])
+    };
+    assert!(refusal(&["corpus", "pokket"]).contains("no recipe called `pokket`"));
+    assert!(refusal(&["corpus", "nowhere/pocket.toml"]).contains("cannot read nowhere/pocket.toml"));
+    assert!(refused(&|text| text.replace("[train]", "[train]\nstpes = 3")).contains("stpes"));
+    assert!(refused(&|text| text.replace("steps = 160", "steps = -1")).contains("line"));
+    assert!(refused(&|text| text.replace("kv_heads = 2", "kv_heads = 3")).contains("model.kv_heads"));
+    assert!(refused(&|text| text.replace("bn = 0.7", "bn = 0.7\nfr = 0.1")).contains("`fr`"));
+    assert!(refused(&|text| text.replace("manifest = \"pocket\"", "manifest = \"poket\"")).contains("poket"));
+    assert!(!run_dir.join("tokenizer.json").exists());
+    assert!(refusal(&["resume", "nowhere"]).contains("nowhere"));
+    assert!(refusal(&["generate", "--run-dir", "nowhere"]).contains("nowhere"));
+    assert!(!output(&["corpus", "--no-such-flag"]).status.success());
+}
+
+#[test]
+fn a_run_directory_that_is_held_or_cannot_be_made_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let held = shikha::artifact::RunDir::open(&dir.path().join("held"), false).unwrap();
+    let path = recipe(dir.path(), |text| text);
+    let path = path.to_str().unwrap();
+    let message = refusal(&["corpus", path, "--run-dir", held.root().to_str().unwrap()]);
+    assert!(message.contains("in use by another process"), "{message}");
+    let file = dir.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let below = file.join("run");
+    let message = refusal(&["corpus", path, "--run-dir", below.to_str().unwrap()]);
+    assert!(message.contains("cannot create the directory"), "{message}");
+}
+
+#[test]
+fn asked_to_stop_it_saves_and_resumes_to_the_same_bits() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = recipe(dir.path(), |text| text);
+    let [stopped, whole] = ["stopped", "whole"].map(|name| dir.path().join(name));
+    let train = |run_dir: &Path| {
+        ["train".to_owned(), path.display().to_string(), "--run-dir".to_owned(), run_dir.display().to_string()]
+    };
+    let arguments = train(&stopped);
+    let mut child =
+        shikha(&arguments.each_ref().map(String::as_str)).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let metrics = stopped.join("metrics.jsonl");
+    let started = Instant::now();
+    while std::fs::read_to_string(&metrics).map_or(0, |text| text.lines().count()) < 5 {
+        assert!(started.elapsed() < Duration::from_secs(120), "training does not start");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let status = child.wait().unwrap();
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut text).unwrap();
+    assert!(!status.success() && text.contains("everything is saved") && text.contains("shikha resume"), "{text}");
+    let resumed = output(&["resume", stopped.to_str().unwrap()]);
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+    assert!(String::from_utf8_lossy(&resumed.stdout).contains("160 steps"));
+    assert!(output(&train(&whole).each_ref().map(String::as_str)).status.success());
+    for file in ["model.safetensors", "optimizer.safetensors"] {
+        let read = |run: &Path| std::fs::read(run.join("checkpoints/step-000160").join(file)).unwrap();
+        assert!(read(&stopped) == read(&whole), "{file}");
+    }
+    generates_from(&whole);
+}
+
+fn generates_from(run: &Path) {
+    let run = run.to_str().unwrap();
+    let generate = |seed: &str| {
+        let result = output(&["generate", "আমি", "--run-dir", run, "--tokens", "12", "--seed", seed]);
+        assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+        String::from_utf8(result.stdout).unwrap()
+    };
+    let texts = ["1", "2", "3", "4", "5"].map(generate);
+    assert!(texts.iter().all(|text| text.starts_with("আমি")), "{texts:?}");
+    assert!(texts.iter().any(|text| text.len() > "আমি\n".len()), "{texts:?}");
+    assert!(texts.iter().any(|text| *text != texts[0]), "other seeds, other texts");
+    assert_eq!(texts[3], generate("4"));
+    let long = "আমি ".repeat(300);
+    assert!(refusal(&["generate", &long, "--run-dir", run]).contains("context of 128"));
+    assert!(refusal(&["generate", "a", "--run-dir", run, "--top-p", "0"]).contains("top_p"));
+}
