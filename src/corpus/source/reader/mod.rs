@@ -8,11 +8,14 @@ mod literature;
 mod markup;
 mod mdx;
 mod paragraphs;
+mod parallel;
 mod table;
 mod zip;
 
-use super::Role;
+use super::{File, Role};
 use serde::{Deserialize, Serialize};
+
+pub use parallel::Pairs;
 
 /// How the files of a source become text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +39,16 @@ pub enum Reader {
     Gutenberg,
     /// Project Gutenberg plain text in ISO-8859-1.
     GutenbergLatin1,
+    /// Two files, of language `bn` and `en`, with translations on lines of the same number.
+    ParallelLines,
+    /// A zip archive with one translation memory.
+    TmxZip,
+    /// Pages of the Universal Declaration in `bn` and `en`, matched by article.
+    Declaration,
+    /// Pages of the Universal Declaration in many languages, each of its own script.
+    DeclarationScripts,
+    /// A task that the evaluation reads in its own way.
+    Task,
 }
 
 /// What a reader made of one file.
@@ -50,7 +63,11 @@ pub struct Texts {
 impl Reader {
     /// The role of the sources it can be used for.
     pub fn role(self) -> Role {
-        Role::Train
+        match self {
+            Reader::ParallelLines | Reader::TmxZip | Reader::Declaration | Reader::DeclarationScripts => Role::Parallel,
+            Reader::Task => Role::Eval,
+            _ => Role::Train,
+        }
     }
 
     /// Its name in a manifest.
@@ -74,7 +91,36 @@ impl Reader {
             Reader::LawHtml => try_whole(bytes, law::documents),
             Reader::Gutenberg => try_whole(bytes, gutenberg::documents),
             Reader::GutenbergLatin1 => Ok(Texts::from(gutenberg::documents(&gutenberg::latin1(bytes))?)),
+            _ => Err(format!("reader `{}` does not read training text", self.name())),
         }
+    }
+
+    /// Reads the files of a parallel source.
+    ///
+    /// # Errors
+    /// A message saying what is wrong with the files.
+    pub fn pairs(self, files: &[(&File, Vec<u8>)]) -> Result<Pairs, String> {
+        let of = |language: &str| {
+            let file = files.iter().find(|(file, _)| file.language.as_deref() == Some(language));
+            file.map(|(_, bytes)| bytes.as_slice()).ok_or(format!("no file has `language = \"{language}\"`"))
+        };
+        match self {
+            Reader::ParallelLines => parallel::lines(of("bn")?, of("en")?),
+            Reader::Declaration => parallel::declaration(of("bn")?, of("en")?),
+            Reader::TmxZip => match files {
+                [(_, bytes)] => parallel::tmx_zip(bytes),
+                _ => Err(format!("{} files, expected one archive", files.len())),
+            },
+            _ => Err(format!("reader `{}` does not read sentence pairs", self.name())),
+        }
+    }
+
+    /// Reads a page of the Universal Declaration as running text, a paragraph on each line.
+    ///
+    /// # Errors
+    /// A message when the page is another one.
+    pub fn declaration(bytes: &[u8]) -> Result<String, String> {
+        Ok(parallel::declaration_parts(bytes)?.concat().join("\n"))
     }
 }
 
