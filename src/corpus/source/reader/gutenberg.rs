@@ -1,5 +1,6 @@
 //! Plain text of Project Gutenberg: hard-wrapped paragraphs between two marker lines.
 
+use super::markup::without_italics;
 use super::paragraphs::cut;
 
 /// The book between the start and the end marker, cut into documents.
@@ -31,18 +32,21 @@ fn paragraph(lines: &[&str]) -> String {
     let indented = lines.iter().filter(|line| line.starts_with("  ")).count();
     let separator = if indented * 2 > lines.len() { "\n" } else { " " };
     let lines: Vec<String> = lines.iter().map(|line| without_italics(line.trim())).collect();
-    lines.join(separator)
+    without_note_numbers(&lines.join(separator))
 }
 
-/// `_word_` marks italics; an underscore inside a word stays.
-fn without_italics(line: &str) -> String {
-    let characters: Vec<char> = line.chars().collect();
-    let is_letter = |at: Option<usize>| at.and_then(|at| characters.get(at)).is_some_and(|c| c.is_alphanumeric());
-    let kept = characters
-        .iter()
-        .enumerate()
-        .filter(|&(at, &c)| c != '_' || (is_letter(at.checked_sub(1)) && is_letter(Some(at + 1))));
-    kept.map(|(_, c)| c).collect()
+/// Takes out `[12]`, the number of a footnote.
+fn without_note_numbers(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('[') {
+        let inside = &rest[at + 1..];
+        let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
+        let is_number = digits > 0 && inside[digits..].starts_with(']');
+        kept.push_str(if is_number { rest[..at].trim_end_matches(' ') } else { &rest[..=at] });
+        rest = if is_number { &inside[digits + 1..] } else { inside };
+    }
+    kept + rest
 }
 
 /// Who made the file, and rows of stars or dots between parts.
@@ -58,7 +62,7 @@ mod tests {
     #[test]
     fn the_book_is_what_lies_between_the_markers() {
         let text = "licence\r\n*** START OF THIS PROJECT GUTENBERG EBOOK A ***\r\n\r\nProduced by B\r\n\r\nIt was\r\nthe \
-                    _best_ of a_b.\r\n\r\n* * *\r\n\r\n    O\r\n    K\r\n\r\nEnd of the Project Gutenberg EBook\r\nmore\r\n";
+                    _best_ of [3] a_b [12].\r\n\r\n* * *\r\n\r\n    O\r\n    K\r\n\r\nEnd of the Project Gutenberg EBook\r\nmore\r\n";
         assert_eq!(documents(text).unwrap(), ["It was the best of a_b.\n\nO\nK"]);
         assert!(documents("no marker").is_err());
         assert_eq!(latin1(b"caf\xE9"), "café");

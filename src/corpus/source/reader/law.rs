@@ -1,11 +1,13 @@
 //! Acts of the laws of Bangladesh, as the pages of a template.
 
 use super::html::{Event, events};
-use super::markup::collapse;
+use super::markup::{collapse, full_stops};
 use super::paragraphs::cut;
 
 /// Elements whose content is no part of the act.
 const IGNORED: [&str; 8] = ["script", "style", "nav", "header", "button", "form", "sup", "title"];
+/// Stands for the number of a footnote while the marks are taken out.
+const FOOTNOTE: char = '\u{1}';
 /// Elements that end the line before and after them.
 const BLOCKS: [&str; 16] =
     ["div", "p", "li", "ul", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "tr", "td", "section", "table"];
@@ -16,8 +18,7 @@ const BLOCKS: [&str; 16] =
 /// A message when the page has no act.
 pub fn documents(page: &str) -> Result<Vec<String>, String> {
     let act = act(page).ok_or("no section of class `bg-act-section`, where an act starts")?;
-    let mut paragraphs = Vec::new();
-    let mut paragraph = String::new();
+    let mut act_text = String::new();
     let mut ignored: Option<(String, usize)> = None;
     for event in events(act) {
         if let Some((name, depth)) = &mut ignored {
@@ -32,17 +33,16 @@ pub fn documents(page: &str) -> Result<Vec<String>, String> {
             continue;
         }
         match event {
-            Event::Text(text) => paragraph.push_str(&text),
+            Event::Text(text) => act_text.push_str(&text.replace('\n', " ")),
             Event::Open(name, attributes) if is_ignored(&name, attributes) => {
+                act_text.extend((name == "sup").then_some(FOOTNOTE));
                 ignored = Some((name, 1));
             }
-            Event::Open(name, _) | Event::Close(name) if BLOCKS.contains(&name.as_str()) => {
-                end(&mut paragraphs, &mut paragraph);
-            }
+            Event::Open(name, _) | Event::Close(name) if BLOCKS.contains(&name.as_str()) => act_text.push('\n'),
             Event::Open(..) | Event::Close(_) => {}
         }
     }
-    end(&mut paragraphs, &mut paragraph);
+    let paragraphs: Vec<String> = without_footnote_marks(&act_text).lines().filter_map(paragraph).collect();
     Ok(cut(&paragraphs))
 }
 
@@ -61,32 +61,46 @@ fn act(page: &str) -> Option<&str> {
     Some(&act[..act[..end].rfind('<').unwrap_or(end)])
 }
 
-fn end(paragraphs: &mut Vec<String>, paragraph: &mut String) {
-    let text = collapse(&without_footnote_marks(paragraph)).replace('\u{9f7}', "।");
-    if text.chars().any(char::is_alphanumeric) {
-        paragraphs.push(text);
-    }
-    paragraph.clear();
+/// A line of the act in its final form; `None` when there is nothing to read in it.
+fn paragraph(line: &str) -> Option<String> {
+    let text = collapse(&full_stops(line));
+    // Text converted from an 8-bit font has this fraction where a dash was.
+    let text = text.strip_suffix('¾').map_or(text.clone(), |before| format!("{before}—"));
+    text.chars().any(char::is_alphanumeric).then_some(text)
 }
 
-/// Amended words stand in brackets with a number before: `1[words]` becomes `words`, `[***]` goes.
+/// Amended words stand in brackets behind the number of a footnote: `¹[words]` becomes `words`,
+/// `[* * *]` goes, and so does a closing bracket that nothing opened.
 fn without_footnote_marks(text: &str) -> String {
-    let mut kept: Vec<char> = Vec::with_capacity(text.len());
+    let mut kept = String::with_capacity(text.len());
     let mut is_mark = Vec::new();
-    let text = text.replace("[***]", "").replace("[* * *]", "");
-    for c in text.chars() {
-        match c {
+    let mut rest = text;
+    while let Some(at) = rest.find(['[', ']', FOOTNOTE, '♣', '♦', '♠']) {
+        kept.push_str(&rest[..at]);
+        let found = rest[at..].chars().next().unwrap_or(FOOTNOTE);
+        rest = &rest[at + found.len_utf8()..];
+        match found {
             '[' => {
-                let digits = kept.iter().rev().take_while(|c| c.is_numeric()).count();
-                is_mark.push(digits > 0);
-                kept.truncate(kept.len() - digits);
-                kept.extend((digits == 0).then_some('['));
+                let stars = rest.find(|c: char| !matches!(c, '*' | ' ')).unwrap_or(rest.len());
+                if stars > 0 && rest[stars..].starts_with(']') {
+                    rest = &rest[stars + 1..];
+                    continue;
+                }
+                let digits = kept.trim_end_matches(|c: char| c.is_numeric()).len();
+                let behind_footnote = kept.ends_with(FOOTNOTE);
+                is_mark.push(behind_footnote || digits < kept.len());
+                if !behind_footnote {
+                    kept.truncate(digits);
+                }
+                kept.extend((is_mark.last() == Some(&false)).then_some('['));
             }
-            ']' => kept.extend((!is_mark.pop().unwrap_or(false)).then_some(']')),
-            c => kept.push(c),
+            ']' => kept.extend((is_mark.pop() == Some(false)).then_some(']')),
+            FOOTNOTE => kept.push(FOOTNOTE),
+            _ => {}
         }
     }
-    kept.into_iter().collect()
+    kept.push_str(rest);
+    kept.replace(FOOTNOTE, "")
 }
 
 #[cfg(test)]
@@ -96,8 +110,8 @@ mod tests {
     #[test]
     fn an_act_is_its_titles_and_sections() {
         let page = "<nav>menu</nav><section class=\"bg-act-section x\"><h3>\n আইন,\n ২০১৬</h3><p class='no-print'>back</p></section>\
-                    <button>print</button><div class=\"txt-head\">সংজ্ঞা</div><div class=\"txt-details\">১৷ <sup>1</sup>এই \
-                    <a href='/x'>আইন</a>ে 2[যাহা] [***] [ক]<div class=\"clbr\">&nbsp;</div>(২) শেষ৷</div>\
+                    <button>print</button><div class=\"txt-head\">সংজ্ঞা</div><div class=\"txt-details\">১৷ <sup>1</sup>[এই \
+                    <a href='/x'>আইন</a>ে] 2[যাহা] [* **] [ক]<div class=\"clbr\">&nbsp;</div>(২) শেষ৷</div>\
                     <div class=\"footnoteListAll\">note</div><footer>f</footer>";
         assert_eq!(documents(page).unwrap(), ["আইন, ২০১৬\n\nসংজ্ঞা\n\n১। এই আইনে যাহা [ক]\n\n(২) শেষ।"]);
         assert!(documents("<p>another page</p>").is_err());

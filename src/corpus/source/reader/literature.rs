@@ -1,11 +1,12 @@
 //! Literature in Markdown: prose that is hard-wrapped and verse whose layout counts.
 
-use super::markup::{without_comments, without_front_matter};
+use super::markup::{is_mostly_bangla, without_comments, without_front_matter, without_tags};
 use super::paragraphs::Sections;
 
 /// Chapters and poems, cut into documents.
 pub fn documents(text: &str) -> Vec<String> {
-    let text = without_comments(without_front_matter(text));
+    let text = without_comments(without_front_matter(text)).replace("<br/>", "\\\n");
+    let text = without_tags(&text);
     let mut reader = Literature::default();
     text.lines().for_each(|line| reader.line(line));
     reader.end_paragraph();
@@ -27,7 +28,7 @@ impl Literature {
         if trimmed.starts_with("```") {
             self.end_paragraph();
             self.in_verse = !self.in_verse;
-        } else if trimmed.is_empty() || is_rule(trimmed) || trimmed.starts_with("<img") {
+        } else if trimmed.is_empty() || is_rule(trimmed) {
             self.end_paragraph();
         } else if self.in_verse {
             self.paragraph.push_str(line.trim_end_matches(['\\', ' ', '\r']));
@@ -50,7 +51,11 @@ impl Literature {
     }
 
     fn end_paragraph(&mut self) {
-        self.sections.paragraph(&std::mem::take(&mut self.paragraph));
+        let paragraph = std::mem::take(&mut self.paragraph);
+        // Notes of the makers are in English.
+        if is_mostly_bangla(&paragraph) {
+            self.sections.paragraph(&paragraph);
+        }
         self.hard_break = false;
     }
 }
@@ -72,7 +77,7 @@ mod tests {
     #[test]
     fn prose_is_joined_and_verse_is_kept() {
         let text = "---\ntitle: ক\n---\n\n<!--\nছাপা\n-->\n# ঘাটের কথা\n\nপাষাণে ঘটনা যদি---\n   অঙ্কিত হইত।\\\nতবে\n\n* * * *\n\n\
-                    ## খিচুড়ি\n<img src=\"a.svg\" />\n````\nহাঁস ছিল,\n        সজারু \\\n\nবক কহে\n````\n";
+                    ## খিচুড়ি\n<img src=\"a.svg\" />\nMore remain: see [here](x)\n````\nহাঁস ছিল,\n        সজারু \\\n\nবক কহে\n````\n";
         assert_eq!(
             documents(text),
             ["ঘাটের কথা\n\nপাষাণে ঘটনা যদি--- অঙ্কিত হইত।\nতবে", "খিচুড়ি\n\nহাঁস ছিল,\n        সজারু\n\nবক কহে"]

@@ -68,7 +68,7 @@ fn reference(after: &str) -> Option<(char, usize)> {
 }
 
 /// The named references that occur in the sources.
-const NAMED: [(&str, char); 30] = [
+const NAMED: [(&str, char); 36] = [
     ("amp", '&'),
     ("lt", '<'),
     ("gt", '>'),
@@ -99,11 +99,65 @@ const NAMED: [(&str, char); 30] = [
     ("frac14", '¼'),
     ("pound", '£'),
     ("acute", '´'),
+    ("frac34", '¾'),
+    ("copy", '©'),
+    ("spades", '♠'),
+    ("Acirc", 'Â'),
+    ("Oslash", 'Ø'),
+    ("oelig", 'œ'),
 ];
 
 /// The text with every run of white space, line breaks included, made one space.
 pub fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The text with the full stop `।` where U+09F7, a currency sign that looks alike, was typed for it.
+pub fn full_stops(text: &str) -> String {
+    text.replace('\u{9f7}', "।")
+}
+
+/// Whether a text has more Bangla than Latin letters.
+pub fn is_mostly_bangla(text: &str) -> bool {
+    let (bangla, latin) = bangla_and_latin(text);
+    bangla > latin
+}
+
+/// Numbers of code points of the Bangla block and of ASCII letters.
+pub fn bangla_and_latin(text: &str) -> (usize, usize) {
+    let bangla = text.chars().filter(|c| matches!(c, '\u{980}'..='\u{9ff}')).count();
+    (bangla, text.chars().filter(char::is_ascii_alphabetic).count())
+}
+
+/// The text without tags: `<` and a letter or slash, up to `>`.
+pub fn without_tags(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        kept.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let is_tag = after.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '>');
+        match after.find('>') {
+            Some(end) if is_tag => rest = &after[end + 1..],
+            _ if is_tag => return kept,
+            _ => {
+                kept.push('<');
+                rest = after;
+            }
+        }
+    }
+    kept + rest
+}
+
+/// `_word_` marks italics; an underscore inside a word stays.
+pub fn without_italics(line: &str) -> String {
+    let characters: Vec<char> = line.chars().collect();
+    let is_letter = |at: Option<usize>| at.and_then(|at| characters.get(at)).is_some_and(|c| c.is_alphanumeric());
+    let kept = characters
+        .iter()
+        .enumerate()
+        .filter(|&(at, &c)| c != '_' || (is_letter(at.checked_sub(1)) && is_letter(Some(at + 1))));
+    kept.map(|(_, c)| c).collect()
 }
 
 #[cfg(test)]

@@ -1,8 +1,14 @@
 //! Documentation in MDX: Markdown with components, of which the translated prose is kept.
 
-use super::markup::{decode_references, without_between, without_comments, without_front_matter};
+use super::markup::{
+    collapse, decode_references, is_mostly_bangla, without_between, without_comments, without_front_matter,
+    without_italics, without_tags,
+};
 use super::paragraphs::Sections;
 
+/// Stand for the brackets of code while those of links are taken out.
+const OPEN: char = '\u{1}';
+const CLOSE: char = '\u{2}';
 /// Components whose whole content is code or drawing.
 const DROPPED: [&str; 6] =
     ["Sandpack", "DiagramGroup", "Diagram", "TerminalBlock", "ConsoleBlock", "ConsoleBlockMulti"];
@@ -71,31 +77,20 @@ fn without_fences(text: &str) -> String {
 
 /// A line as it is read: without tags, link targets, emphasis and table bars.
 fn plain_line(line: &str) -> String {
-    let line = without_links(&without_tags(line.trim()));
-    let line = decode_references(&line.replace(['`', '|'], " ").replace("**", ""));
-    let line = line.trim_start_matches(['>', ' ']).trim();
+    let line = line.trim_start_matches(['>', ' ']);
     let line = line.strip_prefix("* ").or_else(|| line.strip_prefix("- ")).unwrap_or(line);
-    line.replace('*', "").split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Takes out tags: `<` and a letter or slash, up to `>`. Code in backticks may hold one as well.
-fn without_tags(line: &str) -> String {
-    let mut kept = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = rest.find('<') {
-        kept.push_str(&rest[..at]);
-        let after = &rest[at + 1..];
-        let is_tag = after.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '>');
-        match after.find('>') {
-            Some(end) if is_tag => rest = &after[end + 1..],
-            _ if is_tag => return kept,
-            _ => {
-                kept.push('<');
-                rest = after;
-            }
+    let mut plain = String::with_capacity(line.len());
+    for (at, piece) in line.split('`').enumerate() {
+        // Every second piece is code, whose signs are its own.
+        if at % 2 == 1 {
+            plain.extend(
+                piece.chars().map(|c| if c == '[' { OPEN } else { c }).map(|c| if c == ']' { CLOSE } else { c }),
+            );
+        } else {
+            plain.push_str(&decode_references(&without_tags(piece).replace(['*', '|'], "")));
         }
     }
-    kept + rest
+    collapse(&without_links(&without_italics(&plain)).replace(OPEN, "[").replace(CLOSE, "]"))
 }
 
 /// `[text](target)` and `![text](target)` become `text`.
@@ -109,21 +104,18 @@ fn without_links(line: &str) -> String {
     (kept + rest).replace("![", "").replace(['[', ']'], "")
 }
 
-fn is_mostly_bangla(text: &str) -> bool {
-    let bangla = text.chars().filter(|c| matches!(c, '\u{980}'..='\u{9ff}')).count();
-    let latin = text.chars().filter(char::is_ascii_alphabetic).count();
-    bangla > latin
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn translated_prose_is_kept_and_code_goes() {
-        let text = "---\ntitle: x\n---\n<Intro>\n\nReact একটা *লাইব্রেরি* যার [কাজ ও `দায়`](/learn) `<App>` রেন্ডার করা।\n\n</Intro>\n\n\
+        let text = "---\ntitle: x\n---\n<Intro>\n\nReact একটা *লাইব্রেরি* যার [কাজ ও `দায়`](/learn) <b>`<App>`</b> _ও_ `a_b[0]` রেন্ডার করা।\n\n</Intro>\n\n\
                     ## কম্পোনেন্ট {/*anchor*/}\n\n* **প্রথম** ধাপ\n* second step only\n\n<Sandpack>\n\n```js\nকোড\n```\n\n</Sandpack>\n\n\
                     <DiagramGroup>\n<Diagram>ছবি</Diagram>\nছবি\n</DiagramGroup>\n\n  ```js\nকোড\n  ```\nশেষ কথা।\n";
-        assert_eq!(documents(text), ["React একটা লাইব্রেরি যার কাজ ও দায় রেন্ডার করা।", "কম্পোনেন্ট\n\nপ্রথম ধাপ\n\nশেষ কথা।"]);
+        assert_eq!(
+            documents(text),
+            ["React একটা লাইব্রেরি যার কাজ ও দায় <App> ও a_b[0] রেন্ডার করা।", "কম্পোনেন্ট\n\nপ্রথম ধাপ\n\nশেষ কথা।"]
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! Text in tables: prompts, encyclopedia openings, words with the mark that follows each.
 
 use super::lines::each_line;
+use super::markup::{bangla_and_latin, full_stops, without_between};
+use super::paragraphs::cut;
 use super::{Texts, invalid_utf8};
 
 /// Sentences of a document made from a running text without paragraphs.
@@ -30,7 +32,10 @@ pub fn contexts(bytes: &[u8]) -> Result<Texts, String> {
         let record = record.map_err(|e| e.to_string())?;
         let field = record.get(column).unwrap_or_default();
         match std::str::from_utf8(field) {
-            Ok(text) if is_language(text) => result.texts.push(text.trim().to_owned()),
+            Ok(text) if is_language(text) => {
+                let text = full_stops(&without_between(text, "{{", "}}"));
+                result.texts.extend(cut(&[text.trim().to_owned()]));
+            }
             Ok(_) => {}
             Err(e) => {
                 let line = record.position().map_or(0, csv::Position::line);
@@ -42,8 +47,7 @@ pub fn contexts(bytes: &[u8]) -> Result<Texts, String> {
 }
 
 fn is_language(text: &str) -> bool {
-    let bangla = text.chars().filter(|c| matches!(c, '\u{980}'..='\u{9ff}')).count();
-    let latin = text.chars().filter(char::is_ascii_alphabetic).count();
+    let (bangla, latin) = bangla_and_latin(text);
     bangla >= 40 && latin * 10 <= bangla + latin
 }
 
