@@ -9,7 +9,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Manifests that are part of the program.
-const BUILT_IN: [(&str, &str); 1] = [("pocket", include_str!("../../../data-manifests/pocket.toml"))];
+const BUILT_IN: [(&str, &str); 3] = [
+    ("pocket", include_str!("../../../data-manifests/pocket.toml")),
+    ("small", include_str!("../../../data-manifests/small.toml")),
+    ("eval", include_str!("../../../data-manifests/eval.toml")),
+];
 
 /// The sources of a corpus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,7 +106,7 @@ pub enum LicenceRisk {
 }
 
 impl Manifest {
-    /// Reads a built-in manifest (`pocket`) or, when the name is none, a file.
+    /// Reads a built-in manifest (`pocket`, `small`, `eval`) or, when the name is none of these, a file.
     ///
     /// # Errors
     /// [`SourceError`] when the file cannot be read or says something wrong.

@@ -11,5 +11,5 @@ pub use error::SourceError;
 pub use manifest::{File, LicenceRisk, Manifest, Role, Source};
 pub use origin::Origin;
 pub use read::{ReadOutcome, Skipped, read};
-pub use reader::{Reader, Texts};
+pub use reader::{Pairs, Reader, Texts};
 pub use store::Store;

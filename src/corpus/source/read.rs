@@ -1,6 +1,6 @@
 //! From a manifest to documents and parallel sentences.
 
-use super::{File, Manifest, Role, Source, SourceError, Store};
+use super::{File, Manifest, Reader, Role, Source, SourceError, Store};
 use crate::artifact::hash_bytes;
 use crate::corpus::{Document, ParallelSet};
 use crate::progress::Progress;
@@ -12,6 +12,8 @@ pub struct ReadOutcome {
     pub documents: Vec<Document>,
     /// The parallel sources.
     pub parallel: Vec<ParallelSet>,
+    /// The same text in many scripts: language code and text.
+    pub scripts: Vec<(String, String)>,
     /// What could not be used.
     pub skipped: Vec<Skipped>,
     /// Ids of the sources whose licence risk is above the manifest's limit.
@@ -49,7 +51,11 @@ pub fn read(manifest: &Manifest, store: &Store, progress: &mut Progress) -> Resu
         }
         match source.role {
             Role::Train => read_training(source, store, progress, &mut outcome)?,
-            Role::Parallel | Role::Eval => {}
+            Role::Parallel if source.reader == Reader::DeclarationScripts => {
+                read_scripts(source, store, progress, &mut outcome)?;
+            }
+            Role::Parallel => read_parallel(source, store, progress, &mut outcome)?,
+            Role::Eval => {}
         }
     }
     Ok(outcome)
@@ -72,16 +78,56 @@ fn read_training(
             text,
         });
         outcome.documents.extend(documents.filter(|d| is_sampled(&d.id, source.weight)));
-        outcome.skipped.extend(read.skipped.into_iter().map(|(place, reason, bytes)| Skipped {
-            source: source.id.clone(),
-            language: source.language.clone(),
-            place: if place.is_empty() { file.path.clone() } else { format!("{}, {place}", file.path) },
-            reason,
-            bytes,
-        }));
+        outcome.skip(source, &file.path, read.skipped);
         progress.advance(1, &source.id);
     }
     Ok(())
+}
+
+fn read_parallel(
+    source: &Source,
+    store: &Store,
+    progress: &mut Progress,
+    outcome: &mut ReadOutcome,
+) -> Result<(), SourceError> {
+    let mut files = Vec::with_capacity(source.files.len());
+    for file in &source.files {
+        files.push((file, store.bytes(source, file)?));
+        progress.advance(1, &source.id);
+    }
+    // The first file stands for the source: a pair is of all of them.
+    let first = &source.files[0];
+    let read = source.reader.pairs(&files).map_err(|message| wrong_format(source, first, message))?;
+    outcome.parallel.push(ParallelSet { id: source.id.clone(), pairs: read.pairs });
+    outcome.skip(source, &first.path, read.skipped);
+    Ok(())
+}
+
+fn read_scripts(
+    source: &Source,
+    store: &Store,
+    progress: &mut Progress,
+    outcome: &mut ReadOutcome,
+) -> Result<(), SourceError> {
+    for file in &source.files {
+        let bytes = store.bytes(source, file)?;
+        let text = Reader::declaration(&bytes).map_err(|message| wrong_format(source, file, message))?;
+        outcome.scripts.push((file.language.clone().unwrap_or_default(), text));
+        progress.advance(1, &source.id);
+    }
+    Ok(())
+}
+
+impl ReadOutcome {
+    fn skip(&mut self, source: &Source, path: &str, skipped: Vec<(String, String, u64)>) {
+        self.skipped.extend(skipped.into_iter().map(|(place, reason, bytes)| Skipped {
+            source: source.id.clone(),
+            language: source.language.clone(),
+            place: if place.is_empty() { path.to_owned() } else { format!("{path}, {place}") },
+            reason,
+            bytes,
+        }));
+    }
 }
 
 fn wrong_format(source: &Source, file: &File, message: String) -> SourceError {
