@@ -83,10 +83,10 @@ impl Config {
         if self.model_type != "llama" || self.hidden_act != "silu" {
             return refuse(format!("`{}` with `{}` is not a Llama with silu", self.model_type, self.hidden_act));
         }
-        if self.hidden_size % (2 * self.num_attention_heads) != 0 {
+        if !self.hidden_size.is_multiple_of(2 * self.num_attention_heads) {
             return refuse(format!("hidden_size {} is no multiple of twice the heads", self.hidden_size));
         }
-        if self.num_attention_heads % self.num_key_value_heads != 0 {
+        if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
             return refuse(format!("{} key heads do not divide the query heads", self.num_key_value_heads));
         }
         if self.bos_token_id as usize >= self.vocab_size || self.eos_token_id as usize >= self.vocab_size {

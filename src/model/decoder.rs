@@ -169,7 +169,7 @@ impl<T: Real> Decoder<T> {
             return Err(ModelError::TooLong { found: window.time, context });
         }
         let rows = window.inputs.len();
-        if rows % window.time != 0 || rows != window.targets.len() {
+        if !rows.is_multiple_of(window.time) || rows != window.targets.len() {
             return Err(ModelError::Config(format!(
                 "{rows} inputs and {} targets are not whole windows of {}",
                 window.targets.len(),

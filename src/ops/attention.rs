@@ -49,7 +49,7 @@ impl Shape {
         let rows = self.batch * self.time;
         let expected = (rows * self.width(), rows * self.kv_width(), rows * self.kv_width());
         assert_eq!((q.len(), k.len(), v.len()), expected, "lengths of an attention");
-        assert!(self.kv_heads > 0 && self.heads % self.kv_heads == 0, "kv_heads divides heads");
+        assert!(self.kv_heads > 0 && self.heads.is_multiple_of(self.kv_heads), "kv_heads divides heads");
     }
 
     /// The rows of one head of one window inside a buffer with rows of `width`.
@@ -163,7 +163,7 @@ fn forward_head<T: Real>(q: Head<T>, k: Head<T>, v: Head<T>, shape: &Shape, sums
         for ((i, (max, sum)), out) in state.iter().enumerate().zip(out.chunks_exact_mut(dim)) {
             sums[query + i] = *max + sum.ln();
             let share = T::ONE / *sum;
-            out.iter_mut().for_each(|x| *x = *x * share);
+            out.iter_mut().for_each(|x| *x *= share);
         }
     }
     out
@@ -177,7 +177,7 @@ fn online_softmax<T: Real>(row: &mut [T], state: &mut (T, T), out: &mut [T]) {
     row.iter_mut().for_each(|x| *x = (*x - max).exp());
     let shrink = (old - max).exp();
     if shrink != T::ONE {
-        out.iter_mut().for_each(|x| *x = *x * shrink);
+        out.iter_mut().for_each(|x| *x *= shrink);
     }
     *state = (max, sum * shrink + lane_sum(row.len(), |i| row[i]));
 }

@@ -17,6 +17,9 @@ pub fn forward<T: Real>(ids: &[u32], table: &[T], out: &mut [T], width: usize) {
     }
 }
 
+/// The places, in order, where one id occurs: pairs of the id and the place.
+type Occurrences<'a> = &'a [(u32, u32)];
+
 /// Adds the gradients of the rows to `dtable` [vocabulary, width].
 ///
 /// # Panics
@@ -27,7 +30,7 @@ pub fn backward<T: Real>(ids: &[u32], dout: &[T], dtable: &mut [T], width: usize
     let mut order: Vec<(u32, u32)> = ids.iter().enumerate().map(|(i, id)| (*id, i as u32)).collect();
     order.sort_unstable();
     let mut groups: Vec<&[(u32, u32)]> = order.chunk_by(|a, b| a.0 == b.0).collect();
-    let mut rows: Vec<(&mut [T], &[(u32, u32)])> = Vec::with_capacity(groups.len());
+    let mut rows: Vec<(&mut [T], Occurrences)> = Vec::with_capacity(groups.len());
     let mut rest = dtable;
     let mut taken = 0;
     for group in groups.drain(..) {

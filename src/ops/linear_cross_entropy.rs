@@ -129,7 +129,7 @@ fn row_gradient<T: Real>(row: &mut [T], target: u32, scale: T) -> f64 {
     row.iter_mut().for_each(|z| *z = (*z - max).exp());
     let sum = lane_sum(row.len(), |i| row[i]);
     let share = scale / sum;
-    row.iter_mut().for_each(|p| *p = *p * share);
+    row.iter_mut().for_each(|p| *p *= share);
     row[target as usize] = row[target as usize] - scale;
     sum.to_f64().ln() + (max - correct).to_f64()
 }

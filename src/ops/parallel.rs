@@ -40,7 +40,8 @@ pub(crate) fn lane_sum<T: super::Real>(count: usize, f: impl Fn(usize) -> T) -> 
     let mut width = LANES / 2;
     while width > 0 {
         for i in 0..width {
-            lanes[i] = lanes[i] + lanes[i + width];
+            let upper = lanes[i + width];
+            lanes[i] += upper;
         }
         width /= 2;
     }

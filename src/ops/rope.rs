@@ -49,7 +49,7 @@ pub fn backward<T: Real>(dx: &mut [T], tables: &Tables<T>, start: usize, time: u
 fn turn<T: Real>(x: &mut [T], tables: &Tables<T>, start: usize, time: usize, heads: usize, sign: T) {
     let half = tables.half;
     let width = heads * 2 * half;
-    assert!(x.len() % width == 0 && start + time <= tables.context(), "positions of a rotation");
+    assert!(x.len().is_multiple_of(width) && start + time <= tables.context(), "positions of a rotation");
     x.par_chunks_mut(ROWS * width).enumerate().for_each(|(piece, rows)| {
         vectorised(|| {
             for (i, row) in rows.chunks_exact_mut(width).enumerate() {

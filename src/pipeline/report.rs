@@ -11,7 +11,7 @@ use crate::report::figure::{self, Bar, Curve, LossPoint, Share};
 use crate::report::{Ledger, Measured, Measurements};
 use crate::train::{Row, Summary, deterministic_hash, read_metrics};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const MEASUREMENTS: &str = "measurements.json";
 const FIGURES: [&str; 4] = ["training", "fertility", "balance", "loss"];
@@ -103,7 +103,7 @@ impl Pipeline {
     }
 }
 
-fn draw(results: &Results, scale: &str, seed: u64, directory: &PathBuf) -> Result<(), PipelineError> {
+fn draw(results: &Results, scale: &str, seed: u64, directory: &Path) -> Result<(), PipelineError> {
     let held_out: Vec<&Measurement> = results.fertility.iter().filter(|m| m.texts == "held-out").collect();
     let texts: usize = held_out.iter().map(|m| m.fertility.texts).sum::<usize>() / 2;
     let resampled = format!("95 % bootstrap intervals over documents, {} resamples", results.eval.resamples);

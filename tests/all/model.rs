@@ -104,8 +104,10 @@ fn ignored_positions_change_nothing() {
     let config = config(|_| ());
     let p = parameters(&config);
     let (inputs, mut targets) = (tokens("a", 12, 50), tokens("b", 12, 50));
-    let alone = Window { inputs: &inputs[..6], targets: &targets[..6].to_vec(), time: 6 };
-    let expected = Decoder::new(config.clone(), false).unwrap().loss(&p, alone).unwrap();
+    let expected = {
+        let alone = Window { inputs: &inputs[..6], targets: &targets[..6], time: 6 };
+        Decoder::new(config.clone(), false).unwrap().loss(&p, alone).unwrap()
+    };
     targets[6..].fill(IGNORE);
     let window = Window { inputs: &inputs, targets: &targets, time: 6 };
     let loss = Decoder::new(config.clone(), false).unwrap().loss(&p, window).unwrap();
