@@ -6,6 +6,8 @@ mod arbiter;
 mod command;
 #[path = "all/corpus.rs"]
 mod corpus;
+#[path = "all/corpus_download.rs"]
+mod corpus_download;
 #[path = "all/corpus_source.rs"]
 mod corpus_source;
 #[path = "all/eval.rs"]

@@ -34,7 +34,7 @@ pub enum SourceError {
         /// Name or path of the manifest.
         manifest: String,
     },
-    /// The file is neither in the mirror nor in the cache, and cannot be downloaded from its origin.
+    /// A file of a data crate or a local folder is not there.
     #[error(
         "source `{id}`: {path} was not found ({looked}); give a mirror folder with --mirror or correct the manifest"
     )]

@@ -1,5 +1,6 @@
 //! Where text comes from: manifests, the store that fetches and checks files, and a reader per format.
 
+mod download;
 mod error;
 mod manifest;
 mod origin;

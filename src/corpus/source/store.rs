@@ -1,12 +1,13 @@
-//! From a source and a file to checked bytes: data crates, local folders, a mirror, a cache.
+//! From a source and a file to checked bytes: data crates, local folders, a mirror, a cache, a download.
 
+use super::download::{agent, download, percent_encoded};
 use super::{File, Origin, Source, SourceError};
 use crate::artifact::hash_bytes;
 use crate::error::FileError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Finds the files of a manifest: in a mirror folder, then in the cache.
+/// Finds the files of a manifest: in a mirror folder, then in the cache, then by download.
 ///
 /// Mirror and cache have the same layout: `github.com/OWNER/REPO/COMMIT/PATH` and
 /// `npm/NAME/VERSION/PATH`. Every file is checked against size and sha256, wherever it comes from.
@@ -14,12 +15,20 @@ use std::path::{Path, PathBuf};
 pub struct Store {
     mirror: Option<PathBuf>,
     cache: PathBuf,
+    base_url: Option<String>,
+    agent: ureq::Agent,
 }
 
 impl Store {
     /// A store over a `mirror` folder, which is only read, and a `cache` folder, which downloads fill.
     pub fn new(mirror: Option<PathBuf>, cache: PathBuf) -> Self {
-        Store { mirror, cache }
+        Store { mirror, cache, base_url: None, agent: agent("https:") }
+    }
+
+    /// Downloads from a server that offers a mirror folder at `base_url`, instead of from the origins.
+    pub fn with_base_url(self, base_url: &str) -> Self {
+        let base_url = base_url.trim_end_matches('/').to_owned();
+        Store { agent: agent(&base_url), base_url: Some(base_url), ..self }
     }
 
     /// The content of one file of a source.
@@ -35,11 +44,14 @@ impl Store {
                 bytes.ok_or_else(|| missing(source, file, &path.display().to_string()))
             }
             Origin::GitHub { owner, repository } => {
-                let folder = format!("github.com/{owner}/{repository}");
-                self.published(source, file, &format!("{folder}/{}/{}", source.revision, file.path))
+                let place = format!("{owner}/{repository}/{}/{}", source.revision, file.path);
+                let address = format!("https://raw.githubusercontent.com/{}", percent_encoded(&place));
+                self.published(file, &format!("github.com/{place}"), address)
             }
             Origin::Npm { name } => {
-                self.published(source, file, &format!("npm/{name}/{}/{}", source.revision, file.path))
+                let (version, path) = (&source.revision, &file.path);
+                let address = format!("https://cdn.jsdelivr.net/npm/{name}@{version}/{}", percent_encoded(path));
+                self.published(file, &format!("npm/{name}/{version}/{path}"), address)
             }
             Origin::HuggingFace { .. } => Err(SourceError::Unsupported {
                 id: source.id.clone(),
@@ -49,8 +61,8 @@ impl Store {
         }
     }
 
-    /// A published file by its `place` in the layout of the mirror.
-    fn published(&self, source: &Source, file: &File, place: &str) -> Result<Vec<u8>, SourceError> {
+    /// A published file by its `place` in the layout of the mirror and its `address` at the origin.
+    fn published(&self, file: &File, place: &str, address: String) -> Result<Vec<u8>, SourceError> {
         if let Some(mirror) = &self.mirror {
             let advice = "delete it from the mirror folder, or correct the manifest";
             if let Some(bytes) = read_checked(&mirror.join(place), file, advice)? {
@@ -61,8 +73,8 @@ impl Store {
         if let Some(bytes) = read_checked(&cached, file, "delete it and run again to download it")? {
             return Ok(bytes);
         }
-        let mirror = self.mirror.as_ref().map_or(String::new(), |m| format!("{} and ", m.join(place).display()));
-        Err(missing(source, file, &format!("{mirror}{}", cached.display())))
+        let address = self.base_url.as_ref().map_or(address, |base| format!("{base}/{}", percent_encoded(place)));
+        download(&self.agent, &address, file, &cached)
     }
 }
 

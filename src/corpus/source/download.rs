@@ -1,0 +1,216 @@
+//! One file over HTTPS: into `NAME.partial`, continued where an earlier attempt ended, and moved to its
+//! place when size and sha256 are right.
+
+use super::store::check;
+use super::{File, SourceError};
+use crate::artifact::sync_directory;
+use crate::error::FileError;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use ureq::http::{Response, StatusCode, Uri, header};
+
+/// Times a download is continued after the connection was lost.
+const ATTEMPTS: u32 = 3;
+/// Redirects followed on the same host.
+const REDIRECTS: u32 = 3;
+
+/// Downloads `file` from `address` to `path`; nothing but its `.partial` is ever seen half written.
+///
+/// # Errors
+/// [`SourceError::Download`] when the server refuses, sends to another host or the connection is lost
+/// (what came is kept and continued next time), [`SourceError::WrongSize`] or [`SourceError::WrongHash`]
+/// when another file came (it is deleted), [`SourceError::File`] when writing fails.
+pub fn download(agent: &ureq::Agent, address: &str, file: &File, path: &Path) -> Result<Vec<u8>, SourceError> {
+    let partial = partial_path(path);
+    let directory = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(directory).map_err(FileError::at("create the directory", directory))?;
+    let is_continued = partial.exists();
+    let mut attempt = 1;
+    while let Err(error) = fetch(agent, address, file, &partial) {
+        if attempt == ATTEMPTS || !matches!(error, Failure::Lost(_)) {
+            return Err(error.into_source_error(address, file, &partial));
+        }
+        attempt += 1;
+    }
+    let bytes = std::fs::read(&partial).map_err(FileError::at("read", &partial))?;
+    if let Err(error) = check(&bytes, file, address, "the origin serves another file than the manifest means") {
+        remove(&partial);
+        // What an earlier run left may have been of another file; the server deserves a fresh start.
+        return if is_continued { download(agent, address, file, path) } else { Err(error) };
+    }
+    std::fs::rename(&partial, path).map_err(FileError::at("replace", path))?;
+    sync_directory(directory)?;
+    Ok(bytes)
+}
+
+/// Why one attempt ended early.
+enum Failure {
+    /// The connection: worth another attempt.
+    Lost(String),
+    /// The server's answer: final.
+    Refused(String),
+    /// More bytes than the manifest says.
+    TooLarge(u64),
+    Write(FileError),
+}
+
+impl Failure {
+    fn into_source_error(self, address: &str, file: &File, partial: &Path) -> SourceError {
+        match self {
+            Failure::Lost(message) | Failure::Refused(message) => {
+                SourceError::Download { address: address.to_owned(), message }
+            }
+            Failure::TooLarge(found) => {
+                remove(partial);
+                let advice = "the origin serves another file than the manifest means";
+                SourceError::WrongSize { place: address.to_owned(), found, expected: file.bytes, advice }
+            }
+            Failure::Write(error) => error.into(),
+        }
+    }
+}
+
+/// Brings `partial` to the size of the file, from where it ends.
+fn fetch(agent: &ureq::Agent, address: &str, file: &File, partial: &Path) -> Result<(), Failure> {
+    let mut have = std::fs::metadata(partial).map_or(0, |m| m.len());
+    if have > file.bytes {
+        remove(partial);
+        have = 0;
+    }
+    if have == file.bytes && have > 0 {
+        return Ok(());
+    }
+    let mut response = request(agent, address, have)?;
+    if have > 0 && !continues_at(&response, have) {
+        have = 0; // The server sends the whole file again.
+    }
+    let announced = response.body().content_length().unwrap_or(0);
+    if have + announced > file.bytes {
+        return Err(Failure::TooLarge(have + announced));
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).write(true).append(have > 0).truncate(have == 0);
+    let mut output = options.open(partial).map_err(|e| Failure::Write(FileError::at("write", partial)(e)))?;
+    let result = copy(&mut response.body_mut().as_reader(), &mut output, have, file.bytes, partial);
+    output.sync_all().map_err(|e| Failure::Write(FileError::at("write", partial)(e)))?;
+    result
+}
+
+/// Copies what the server sends, and stops at the first byte too many.
+fn copy(input: &mut dyn Read, output: &mut std::fs::File, have: u64, size: u64, partial: &Path) -> Result<(), Failure> {
+    let mut have = have;
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let read = input.read(&mut buffer).map_err(|e| lost(have, size, &format!(": {e}")))?;
+        if read == 0 {
+            break;
+        }
+        have += read as u64;
+        if have > size {
+            return Err(Failure::TooLarge(have));
+        }
+        output.write_all(&buffer[..read]).map_err(|e| Failure::Write(FileError::at("write", partial)(e)))?;
+    }
+    if have < size { Err(lost(have, size, "")) } else { Ok(()) }
+}
+
+fn lost(have: u64, size: u64, reason: &str) -> Failure {
+    Failure::Lost(format!("the connection ended after {have} of {size} bytes{reason}"))
+}
+
+/// Asks for the file from byte `from` on, following redirects that stay on the host.
+fn request(agent: &ureq::Agent, address: &str, from: u64) -> Result<Response<ureq::Body>, Failure> {
+    let mut target: Uri = address.parse().map_err(|e| Failure::Refused(format!("not an address: {e}")))?;
+    for _ in 0..=REDIRECTS {
+        let mut request = agent.get(&target);
+        if from > 0 {
+            request = request.header(header::RANGE, format!("bytes={from}-"));
+        }
+        let response = request.call().map_err(|e| Failure::Lost(e.to_string()))?;
+        let status = response.status();
+        if status == StatusCode::RANGE_NOT_SATISFIABLE && from > 0 {
+            return self::request(agent, address, 0);
+        }
+        if !status.is_redirection() {
+            return answer(response);
+        }
+        target = redirected(&target, &response)?;
+    }
+    Err(Failure::Refused(format!("more than {REDIRECTS} redirects")))
+}
+
+fn answer(response: Response<ureq::Body>) -> Result<Response<ureq::Body>, Failure> {
+    match response.status() {
+        StatusCode::OK | StatusCode::PARTIAL_CONTENT => Ok(response),
+        status if status.is_server_error() => Err(Failure::Lost(format!("the server answered {status}"))),
+        status => Err(Failure::Refused(format!("the server answered {status}"))),
+    }
+}
+
+/// Where a redirect leads; another host or scheme is refused, whatever it holds.
+fn redirected(from: &Uri, response: &Response<ureq::Body>) -> Result<Uri, Failure> {
+    let location = response.headers().get(header::LOCATION).and_then(|l| l.to_str().ok()).unwrap_or_default();
+    let refused = || Failure::Refused(format!("the server sends elsewhere, to `{location}`, which is not followed"));
+    let to: Uri = location.parse().map_err(|_| refused())?;
+    if to.authority().is_some() && (to.authority() != from.authority() || to.scheme() != from.scheme()) {
+        return Err(refused());
+    }
+    let path = to.path_and_query().filter(|p| p.as_str().starts_with('/')).ok_or_else(refused)?;
+    let mut parts = from.clone().into_parts();
+    parts.path_and_query = Some(path.clone());
+    Uri::from_parts(parts).map_err(|_| refused())
+}
+
+/// Whether the body goes on where the file ends that is already here.
+fn continues_at(response: &Response<ureq::Body>, have: u64) -> bool {
+    let range = response.headers().get(header::CONTENT_RANGE).and_then(|r| r.to_str().ok()).unwrap_or_default();
+    response.status() == StatusCode::PARTIAL_CONTENT && range.starts_with(&format!("bytes {have}-"))
+}
+
+/// The client for addresses that start like `address`; it keeps connections open between files.
+pub fn agent(address: &str) -> ureq::Agent {
+    let mut config = ureq::Agent::config_builder()
+        .https_only(address.starts_with("https:"))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        // A packed body could not be continued by byte ranges.
+        .accept_encoding("identity")
+        .user_agent(concat!("shikha/", env!("CARGO_PKG_VERSION")))
+        .timeout_connect(Some(Duration::from_secs(15)))
+        .timeout_recv_response(Some(Duration::from_secs(30)))
+        .timeout_recv_body(Some(Duration::from_secs(600)));
+    if address.starts_with("http://127.0.0.1") {
+        config = config.proxy(None); // No proxy reaches a server on this machine.
+    }
+    ureq::Agent::new_with_config(config.build())
+}
+
+fn partial_path(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    path.with_file_name(name)
+}
+
+/// What is deleted is of no use to anybody, so a failure changes nothing.
+fn remove(path: &Path) {
+    let _ = std::fs::remove_file(path);
+}
+
+/// A path as it stands in an address: every byte but letters, digits and `-._~/` as `%XX`.
+pub fn percent_encoded(path: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'/');
+    path.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bangla_folders_are_encoded() {
+        assert_eq!(percent_encoded("a-b/২/x y.html"), "a-b/%E0%A7%A8/x%20y.html");
+        assert_eq!(percent_encoded("a%b@1?c#d"), "a%25b%401%3Fc%23d");
+    }
+}

@@ -1,0 +1,246 @@
+//! Tests of downloads by `corpus::source`, against a small server on this machine.
+
+use shikha::artifact::{Hash, hash_bytes};
+use shikha::corpus::source::{Manifest, SourceError, Store, read};
+use shikha::progress::Progress;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+
+const COMMIT: &str = "0123456789012345678901234567890123456789";
+/// A path that has to be percent-encoded.
+const PATH: &str = "আইন/act 1.txt";
+
+/// A mirror folder with one file of 2,000 Bangla lines, and a manifest of it.
+struct Published {
+    mirror: tempfile::TempDir,
+    cache: tempfile::TempDir,
+    manifest: Manifest,
+    size: usize,
+}
+
+fn published() -> Published {
+    let content: String = (0..2000).map(|n| format!("বাক্য নম্বর {n} এখানে শেষ।\n")).collect();
+    let mirror = tempfile::tempdir().unwrap();
+    let path = mirror.path().join(format!("github.com/owner/texts/{COMMIT}/{PATH}"));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, &content).unwrap();
+    let manifest = format!(
+        "[[source]]\nid = \"texts\"\nlanguage = \"bn\"\nrole = \"train\"\ndomain = \"web\"\norigin = \"github:owner/texts\"\n\
+         revision = \"{COMMIT}\"\nlicence = \"CC0-1.0\"\nlicence_risk = \"none\"\nattribution = \"nobody\"\nreader = \"lines\"\n\
+         files = [{{ path = \"{PATH}\", bytes = {}, sha256 = \"{}\" }}]\n",
+        content.len(),
+        hash_bytes(content.as_bytes())
+    );
+    let manifest = Manifest::parse(&manifest, "test", Path::new("")).unwrap();
+    Published { mirror, cache: tempfile::tempdir().unwrap(), manifest, size: content.len() }
+}
+
+impl Published {
+    /// What the server was asked for, and the bytes or the message of the error.
+    fn download(&self, manners: Vec<Manner>) -> (Vec<(String, usize)>, Result<Vec<u8>, String>) {
+        let (address, server) = serve(self.mirror.path(), manners);
+        let store = Store::new(None, self.cache.path().into()).with_base_url(&address);
+        let source = &self.manifest.sources[0];
+        let result = store.bytes(source, &source.files[0]).map_err(|e| {
+            let message = e.to_string();
+            assert_eq!(message.lines().count(), 1, "{message}");
+            message
+        });
+        (server.join().unwrap(), result)
+    }
+
+    /// Sizes of the file in the cache and of its `.partial`.
+    fn cached(&self) -> (Option<usize>, Option<usize>) {
+        let path = self.cache.path().join(format!("github.com/owner/texts/{COMMIT}/{PATH}"));
+        let size = |path: &Path| std::fs::metadata(path).ok().map(|m| m.len() as usize);
+        (size(&path), size(&path.with_file_name("act 1.txt.partial")))
+    }
+}
+
+fn document_hashes(manifest: &Manifest, store: &Store) -> Vec<Hash> {
+    let outcome = read(manifest, store, &mut Progress::hidden(1)).unwrap();
+    outcome.documents.iter().map(|d| hash_bytes(serde_json::to_string(d).unwrap().as_bytes())).collect()
+}
+
+#[test]
+fn mirror_server_and_cache_give_the_same_documents() {
+    let published = published();
+    let cache = published.cache.path().to_path_buf();
+    let mirrored = Store::new(Some(published.mirror.path().into()), "no-such-folder".into());
+    let expected = document_hashes(&published.manifest, &mirrored);
+    assert_eq!(expected.len(), 2000);
+    let (address, server) = serve(published.mirror.path(), vec![Manner::Honest]);
+    let store = Store::new(None, cache).with_base_url(&address);
+    assert_eq!(document_hashes(&published.manifest, &store), expected);
+    let asked = server.join().unwrap();
+    assert!(asked[0].0.ends_with("/%E0%A6%86%E0%A6%87%E0%A6%A8/act%201.txt"), "{asked:?}");
+    assert_eq!(published.cached(), (Some(published.size), None));
+    // The server is gone: this comes from the cache.
+    assert_eq!(document_hashes(&published.manifest, &store), expected);
+}
+
+#[test]
+fn a_lost_connection_is_continued_at_once_and_by_the_next_run() {
+    let once = published();
+    let (asked, result) = once.download(vec![Manner::CutAfter(1000), Manner::Honest]);
+    assert_eq!(asked.iter().map(|a| a.1).collect::<Vec<_>>(), [0, 1000]);
+    assert_eq!(result.unwrap().len(), once.size);
+    let thrice = published();
+    let (_, result) = thrice.download(vec![Manner::CutAfter(600), Manner::CutAfter(400), Manner::CutAfter(0)]);
+    let message = result.unwrap_err();
+    assert!(message.contains("the connection ended after 1000 of"), "{message}");
+    assert!(message.contains("run again to continue"), "{message}");
+    assert_eq!(thrice.cached(), (None, Some(1000)));
+    let (asked, result) = thrice.download(vec![Manner::Honest]);
+    assert_eq!((asked[0].1, result.unwrap().len()), (1000, thrice.size));
+}
+
+#[test]
+fn a_server_without_ranges_starts_over() {
+    let published = published();
+    let (asked, result) = published.download(vec![Manner::CutAfter(1000), Manner::NoRanges]);
+    assert_eq!((asked.len(), result.unwrap().len()), (2, published.size));
+}
+
+#[test]
+fn another_file_is_refused_and_not_kept() {
+    for (manner, expected) in
+        [(Manner::Altered, "is not the file of the manifest: sha256"), (Manner::TooLong, "bytes, the manifest says")]
+    {
+        let published = published();
+        let (_, result) = published.download(vec![manner]);
+        let message = result.unwrap_err();
+        assert!(message.contains(expected), "{message}");
+        assert_eq!(published.cached(), (None, None));
+    }
+}
+
+#[test]
+fn what_an_earlier_run_left_of_another_file_is_dropped() {
+    let published = published();
+    let partial = published.cache.path().join(format!("github.com/owner/texts/{COMMIT}/{PATH}.partial"));
+    std::fs::create_dir_all(partial.parent().unwrap()).unwrap();
+    std::fs::write(&partial, [7; 500]).unwrap();
+    let (asked, result) = published.download(vec![Manner::Honest, Manner::Honest]);
+    assert_eq!(asked.iter().map(|a| a.1).collect::<Vec<_>>(), [500, 0]);
+    assert_eq!(result.unwrap().len(), published.size);
+}
+
+#[test]
+fn a_file_that_is_not_there_and_a_host_that_is_another_are_named() {
+    let published = published();
+    let (_, result) = published.download(vec![Manner::Redirect("https://elsewhere.example/act")]);
+    let message = result.unwrap_err();
+    assert!(message.contains("sends elsewhere, to `https://elsewhere.example/act`"), "{message}");
+    let (_, result) = published.download(vec![Manner::Redirect("/no/such/file"), Manner::Honest]);
+    let message = result.unwrap_err();
+    assert!(message.contains("the server answered 404 Not Found"), "{message}");
+    let endless = vec![Manner::Redirect("/again"); 4];
+    std::fs::write(published.mirror.path().join("again"), "x").unwrap();
+    assert!(published.download(endless).1.unwrap_err().contains("more than 3 redirects"));
+    assert_eq!(published.cached(), (None, None));
+}
+
+#[test]
+fn no_server_is_an_error_that_says_what_to_do() {
+    let published = published();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let store = Store::new(None, published.cache.path().into()).with_base_url(&format!("http://127.0.0.1:{port}"));
+    let source = &published.manifest.sources[0];
+    let error = store.bytes(source, &source.files[0]).unwrap_err();
+    assert!(matches!(&error, SourceError::Download { .. }), "{error}");
+    assert!(error.to_string().contains("--mirror"), "{error}");
+}
+
+/// What a test server does with the file it is asked for.
+#[derive(Clone, Copy, PartialEq)]
+enum Manner {
+    /// Sends it, from the byte that was asked for.
+    Honest,
+    /// As honest, but closes the connection after so many bytes.
+    CutAfter(usize),
+    /// Always sends the whole file, whatever was asked for.
+    NoRanges,
+    /// Sends one byte more, without announcing a length.
+    TooLong,
+    /// Sends another file of the same size.
+    Altered,
+    /// Redirects to a host of its own liking, or to another path here.
+    Redirect(&'static str),
+}
+
+/// A server of a mirror folder on a port of its own, which answers as many requests as it is told to
+/// and gives back what it was asked for: path and first byte.
+fn serve(folder: &Path, manners: Vec<Manner>) -> (String, std::thread::JoinHandle<Vec<(String, usize)>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let folder = folder.to_path_buf();
+    let handle = std::thread::spawn(move || {
+        let answer_one = |manner| answer(&folder, listener.accept().unwrap().0, manner);
+        manners.into_iter().map(answer_one).collect()
+    });
+    (address, handle)
+}
+
+fn answer(folder: &Path, mut stream: TcpStream, manner: Manner) -> (String, usize) {
+    let mut request = BufReader::new(stream.try_clone().unwrap());
+    let (mut line, mut path, mut from) = (String::new(), String::new(), 0);
+    while request.read_line(&mut line).unwrap() > 0 && line.trim() != "" {
+        if let Some(rest) = line.strip_prefix("GET ") {
+            path = rest.split(' ').next().unwrap().to_owned();
+        }
+        if let Some(range) = line.to_ascii_lowercase().strip_prefix("range: bytes=") {
+            from = range.trim().trim_end_matches('-').parse().unwrap();
+        }
+        line.clear();
+    }
+    let (head, body) = response(folder, &path, from, manner);
+    // The client may close first when it has seen enough.
+    let _ = stream.write_all(format!("HTTP/1.1 {head}Connection: close\r\n\r\n").as_bytes());
+    let _ = stream.write_all(&body);
+    (path, from)
+}
+
+fn response(folder: &Path, path: &str, from: usize, manner: Manner) -> (String, Vec<u8>) {
+    let Ok(mut content) = std::fs::read(folder.join(decoded(&path[1..]))) else {
+        return ("404 Not Found\r\nContent-Length: 0\r\n".into(), vec![]);
+    };
+    let whole = format!("200 OK\r\nContent-Length: {}\r\n", content.len());
+    match manner {
+        Manner::Redirect(to) => (format!("302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n"), vec![]),
+        Manner::NoRanges => (whole, content),
+        Manner::TooLong => {
+            content.push(b'x');
+            ("200 OK\r\n".into(), content)
+        }
+        Manner::Altered => {
+            content[0] ^= 1;
+            (whole, content)
+        }
+        Manner::CutAfter(bytes) => {
+            let (head, body) = response(folder, path, from, Manner::Honest);
+            (head, body[..bytes].to_vec())
+        }
+        Manner::Honest if from > 0 => {
+            let range = format!("{from}-{}/{}", content.len() - 1, content.len());
+            let rest = content.split_off(from);
+            (format!("206 Partial Content\r\nContent-Range: bytes {range}\r\nContent-Length: {}\r\n", rest.len()), rest)
+        }
+        Manner::Honest => (whole, content),
+    }
+}
+
+fn decoded(path: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), path.as_bytes());
+    while let Some((&first, after)) = rest.split_first() {
+        if first == b'%' {
+            bytes.push(u8::from_str_radix(std::str::from_utf8(&after[..2]).unwrap(), 16).unwrap());
+            rest = &after[2..];
+        } else {
+            bytes.push(first);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).unwrap()
+}
