@@ -91,7 +91,7 @@ pub struct Evaluation<'a> {
     pub seed: u64,
     /// The tokenizer it was trained with.
     pub tokenizer: &'a Tokenizer,
-    /// How often each token occurs in the training shards, [vocabulary].
+    /// How often each token occurs in the training shards, `[vocabulary]`.
     pub token_counts: &'a [u64],
     /// Documents per language, resamples.
     pub recipe: &'a EvalRecipe,

@@ -6,7 +6,7 @@ use super::{Config, ModelError, Parameters};
 use crate::ops::linear_cross_entropy as loss;
 use crate::ops::{IGNORE, Real, embedding, rms_norm, rope};
 
-/// Windows of tokens with their targets, row-major [batch, time].
+/// Windows of tokens with their targets, row-major `[batch, time]`.
 #[derive(Debug, Clone, Copy)]
 pub struct Window<'a> {
     /// Token ids.

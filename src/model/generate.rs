@@ -11,7 +11,7 @@ pub struct Session<'a> {
     config: &'a Config,
     parameters: &'a Parameters<f32>,
     tables: rope::Tables<f32>,
-    /// Keys and values of each block, [length, kv_width].
+    /// Keys and values of each block, `[length, kv_width]`.
     cache: Vec<[Vec<f32>; 2]>,
     length: usize,
 }
@@ -34,7 +34,7 @@ impl<'a> Session<'a> {
         self.length == 0
     }
 
-    /// Appends `ids` and gives the logits after the last one, [vocabulary].
+    /// Appends `ids` and gives the logits after the last one, `[vocabulary]`.
     ///
     /// # Errors
     /// [`ModelError::TooLong`] or [`ModelError::Token`]; the session is unchanged then.
@@ -57,7 +57,7 @@ impl<'a> Session<'a> {
         Ok(logits)
     }
 
-    /// One position through all blocks; gives the normed hidden state, [hidden].
+    /// One position through all blocks; gives the normed hidden state, `[hidden]`.
     fn position(&mut self, id: u32) -> Vec<f32> {
         let (config, parameters) = (self.config, self.parameters);
         let (d, position) = (config.hidden_size, self.length);
@@ -134,7 +134,7 @@ impl Sampler {
         Ok(Sampler { temperature, top_p, stream: Stream::new(seed, "sampler"), drawn: 0 })
     }
 
-    /// The next token for `logits` [vocabulary]; ties go to the smaller id.
+    /// The next token for `logits` `[vocabulary]`; ties go to the smaller id.
     pub fn choose(&mut self, logits: &[f32]) -> u32 {
         let mut order: Vec<u32> = (0..logits.len() as u32).collect();
         order.sort_by(|a, b| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b)));

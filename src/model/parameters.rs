@@ -22,7 +22,7 @@ pub(super) const BLOCK: [&str; 9] = [
 pub struct Tensor {
     /// Hugging Face's name.
     pub name: String,
-    /// [outputs, inputs] of a matrix, [width] of a gain.
+    /// `[outputs, inputs]` of a matrix, `[width]` of a gain.
     pub shape: Vec<usize>,
     /// Where it starts in the flat buffer.
     pub offset: usize,

@@ -16,8 +16,8 @@ const QUERIES: usize = 64;
 /// Keys of a tile.
 const KEYS: usize = 128;
 
-/// Shape of the heads on a batch. Queries and outputs are [batch·time, heads·head_dim], keys and
-/// values [batch·time, kv_heads·head_dim].
+/// Shape of the heads on a batch. Queries and outputs are `[batch·time, heads·head_dim]`, keys and
+/// values `[batch·time, kv_heads·head_dim]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Windows.
@@ -58,7 +58,7 @@ impl Shape {
     }
 }
 
-/// One head's [time, head_dim] inside a wider buffer.
+/// One head's `[time, head_dim]` inside a wider buffer.
 #[derive(Clone, Copy)]
 struct Head<'a, T> {
     data: &'a [T],
@@ -76,7 +76,7 @@ impl<'a, T> Head<'a, T> {
     }
 }
 
-/// Overwrites `out` and `log_sum_exp` [batch, heads, time].
+/// Overwrites `out` and `log_sum_exp` `[batch, heads, time]`.
 ///
 /// # Panics
 /// When the lengths do not fit the shape.
@@ -101,7 +101,7 @@ pub fn forward<T: Real>(q: &[T], k: &[T], v: &[T], shape: &Shape, out: &mut [T],
     gather(&heads, out, shape, shape.heads);
 }
 
-/// Writes heads [batch·heads][time·head_dim] into rows [batch·time, heads·head_dim].
+/// Writes heads [batch·heads][time·head_dim] into rows `[batch·time, heads·head_dim]`.
 fn gather<T: Real>(parts: &[Vec<T>], out: &mut [T], shape: &Shape, heads: usize) {
     let (time, dim) = (shape.time, shape.head_dim);
     out.par_chunks_mut(ROWS * heads * dim).enumerate().for_each(|(piece, rows)| {
@@ -185,9 +185,9 @@ fn online_softmax<T: Real>(row: &mut [T], state: &mut (T, T), out: &mut [T]) {
 /// What the forward pass left for the backward pass.
 #[derive(Clone, Copy)]
 pub struct Saved<'a, T> {
-    /// The output, [batch·time, heads·head_dim].
+    /// The output, `[batch·time, heads·head_dim]`.
     pub out: &'a [T],
-    /// Log-sum-exp of the scores, [batch, heads, time].
+    /// Log-sum-exp of the scores, `[batch, heads, time]`.
     pub log_sum_exp: &'a [T],
 }
 
@@ -280,8 +280,8 @@ fn backward_head<T: Real>(
     }
 }
 
-/// One new position against everything before it: `q` [heads·head_dim] against `k` and `v`
-/// [length, kv_heads·head_dim] of one window, into `out` [heads·head_dim].
+/// One new position against everything before it: `q` `[heads·head_dim]` against `k` and `v`
+/// `[length, kv_heads·head_dim]` of one window, into `out` `[heads·head_dim]`.
 ///
 /// # Panics
 /// When the lengths do not fit the shape (whose `time` is the length of the cache).

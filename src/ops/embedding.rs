@@ -6,7 +6,7 @@
 use super::Real;
 use rayon::prelude::*;
 
-/// `out` [ids, width] from `table` [vocabulary, width].
+/// `out` `[ids, width]` from `table` `[vocabulary, width]`.
 ///
 /// # Panics
 /// When an id lies outside the table or the lengths do not fit.
@@ -20,7 +20,7 @@ pub fn forward<T: Real>(ids: &[u32], table: &[T], out: &mut [T], width: usize) {
 /// The places, in order, where one id occurs: pairs of the id and the place.
 type Occurrences<'a> = &'a [(u32, u32)];
 
-/// Adds the gradients of the rows to `dtable` [vocabulary, width].
+/// Adds the gradients of the rows to `dtable` `[vocabulary, width]`.
 ///
 /// # Panics
 /// As [`forward`].

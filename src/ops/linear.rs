@@ -1,4 +1,4 @@
-//! Linear layer without bias: y = x·Wᵀ with W of shape [outputs, inputs], as Hugging Face has it.
+//! Linear layer without bias: y = x·Wᵀ with W of shape `[outputs, inputs]`, as Hugging Face has it.
 //!
 //! With dy the gradient of y: dx = dy·W and dW = dyᵀ·x.
 
@@ -16,7 +16,7 @@ pub struct Shape {
     pub outputs: usize,
 }
 
-/// y = x·Wᵀ, or y += x·Wᵀ when `accumulate`; `x` [rows, inputs], `w` [outputs, inputs], `y` [rows, outputs].
+/// y = x·Wᵀ, or y += x·Wᵀ when `accumulate`; `x` `[rows, inputs]`, `w` `[outputs, inputs]`, `y` `[rows, outputs]`.
 ///
 /// # Panics
 /// When a slice is shorter than its shape.

@@ -1,4 +1,4 @@
-//! The output layer and its loss in one: logits z = x·Wᵀ, loss −ln softmax(z)[target] in nats.
+//! The output layer and its loss in one: logits z = x·Wᵀ, loss −ln `softmax(z)[target]` in nats.
 //!
 //! With p = softmax(z): dz = p − onehot(target), dx = dz·W, dW = dzᵀ·x. Only the logits of a few rows
 //! exist at a time, and in training they turn into their own gradient in place, so nothing of size
@@ -52,8 +52,8 @@ pub fn per_row<T: Real>(x: &[T], w: &[T], targets: &[u32], shape: Shape) -> Vec<
     losses
 }
 
-/// Sum of the losses in nats and the number of rows that counted; overwrites `dx` [rows, inputs] and
-/// adds to `dw` [vocabulary, inputs], both times `scale`.
+/// Sum of the losses in nats and the number of rows that counted; overwrites `dx` `[rows, inputs]` and
+/// adds to `dw` `[vocabulary, inputs]`, both times `scale`.
 ///
 /// # Panics
 /// As [`per_row`].

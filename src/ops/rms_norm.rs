@@ -6,8 +6,8 @@ use super::Real;
 use super::parallel::{ROWS, lane_sum, vectorised};
 use rayon::prelude::*;
 
-/// `y` and the inverse root mean square of each row; `x`, `y` [rows, width], `gain` [width],
-/// `inverse_rms` [rows].
+/// `y` and the inverse root mean square of each row; `x`, `y` `[rows, width]`, `gain` `[width]`,
+/// `inverse_rms` `[rows]`.
 ///
 /// # Panics
 /// When the lengths do not fit together.
@@ -30,7 +30,7 @@ pub fn forward<T: Real>(x: &[T], gain: &[T], epsilon: f64, y: &mut [T], inverse_
     });
 }
 
-/// Adds the gradients to `dx` [rows, width] and `dgain` [width].
+/// Adds the gradients to `dx` `[rows, width]` and `dgain` `[width]`.
 ///
 /// # Panics
 /// When the lengths do not fit together.

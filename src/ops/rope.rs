@@ -1,6 +1,6 @@
 //! Rotary position embedding (J. Su et al., arXiv:2104.09864), in Hugging Face's half-rotation layout.
 //!
-//! With h the head's half width, the pair (x[j], x[j + h]) at position p is turned by the angle
+//! With h the head's half width, the pair (`x[j]`, `x[j + h]`) at position p is turned by the angle
 //! p·θ^(−j/h). A rotation's transpose is its inverse, so the backward pass turns by the opposite angle.
 
 use super::Real;
@@ -30,7 +30,7 @@ impl<T: Real> Tables<T> {
     }
 }
 
-/// Turns `x` [rows, heads·head_dim] in place; row i stands at position `start + i % time`.
+/// Turns `x` `[rows, heads·head_dim]` in place; row i stands at position `start + i % time`.
 ///
 /// # Panics
 /// When a position lies outside the tables or the lengths do not fit.
