@@ -1,7 +1,8 @@
 //! Tests of `corpus::source`: manifests, the store and the readers.
 
+use proptest::prelude::*;
 use shikha::artifact::hash_bytes;
-use shikha::corpus::source::{LicenceRisk, Manifest, Origin, Role, SourceError, Store, read};
+use shikha::corpus::source::{LicenceRisk, Manifest, Origin, Reader, Role, SourceError, Store, read};
 use shikha::corpus::{CorpusError, prepare};
 use shikha::progress::Progress;
 use shikha::recipe::Recipe;
@@ -185,6 +186,76 @@ fn an_empty_corpus_is_an_error() {
     let recipe = Recipe::load("pocket").unwrap();
     let error = prepare(&manifest, &recipe.corpus, &store()).unwrap_err();
     assert!(matches!(error, CorpusError::Empty { read: 0, .. }), "{error}");
+}
+
+/// Pieces of every format, so that random texts come near to real ones.
+fn pieces() -> impl Strategy<Value = String> {
+    let pieces = [
+        "ক্ষুদ্র",
+        "word",
+        " ",
+        "\n",
+        "\n\n",
+        "---\n",
+        "<",
+        ">",
+        "</",
+        "<!--",
+        "-->",
+        "<p>",
+        "</p>",
+        "<sup>",
+        "[",
+        "]",
+        "](",
+        ")",
+        "`",
+        "```\n",
+        "# ",
+        "* ",
+        "_",
+        "\"",
+        "'",
+        "&amp;",
+        "&#",
+        ";",
+        "{/*",
+        "*/}",
+        "{{",
+        "}}",
+        "\t",
+        "PERIOD",
+        "context\n",
+        ",",
+        "<Sandpack>",
+        "<section class=\"bg-act-section\">",
+        "<footer>",
+        "*** START OF THIS PROJECT GUTENBERG\n",
+        "<script>",
+        "\u{9f7}",
+        "7",
+        "\\",
+    ];
+    proptest::collection::vec(proptest::sample::select(pieces.to_vec()), 0..60).prop_map(|p| p.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn no_text_makes_a_reader_panic(text in pieces(), cut in 0usize..40) {
+        let bytes = &text.as_bytes()[cut.min(text.len())..];
+        let readers = [
+            Reader::Lines, Reader::Literature, Reader::MdxBangla, Reader::Prompts, Reader::ContextCsv,
+            Reader::LabelledWords, Reader::LawHtml, Reader::Gutenberg, Reader::GutenbergLatin1, Reader::TmxZip,
+        ];
+        for reader in readers {
+            if let Ok(read) = reader.texts(bytes) {
+                prop_assert!(read.texts.iter().all(|t| !t.trim().is_empty()), "{reader:?} gave an empty text");
+            }
+        }
+        let _ = Reader::declaration(bytes);
+        let _ = Reader::task_texts("a.xml", bytes);
+    }
 }
 
 /// Needs a mirror folder (`SHIKHA_MIRROR`), and does nothing without one.
