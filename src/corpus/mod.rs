@@ -1,6 +1,6 @@
 //! Manifests, text, token shards and the loader.
 //!
-//! The way through the room, [`prepare`]: [`source`] reads documents, [`prepare_documents`] normalises them,
+//! The way through the room, [`prepare()`]: [`source`] reads documents, [`prepare_documents`] normalises them,
 //! drops duplicates, splits and keeps held-out text out of training, [`shard`] stores their tokens,
 //! [`loader`] makes batches of them, and [`balance`] says how the languages share the whole.
 

@@ -3,7 +3,7 @@
 use super::contamination::Protected;
 use super::normalise::{normalise, normalise_counted};
 use super::prepare_report::{Amount, CorpusReport, SourceReport};
-use super::source::{Manifest, Store, read};
+use super::source::{Manifest, Store, files_to_read, read};
 use super::split::is_held_out;
 use super::{CorpusError, Document, ParallelSet, duplicate};
 use crate::progress::Progress;
@@ -51,7 +51,7 @@ impl Prepared {
 /// # Errors
 /// [`CorpusError::Source`] when a file is missing or wrong, [`CorpusError::Empty`] when nothing is left.
 pub fn prepare(manifest: &Manifest, recipe: &CorpusRecipe, store: &Store) -> Result<Prepared, CorpusError> {
-    let files = manifest.sources.iter().filter(|s| manifest.allows(s)).map(|s| s.files.len() as u64).sum();
+    let files = files_to_read(manifest)?;
     let mut progress = Progress::new("read", files, "files");
     let outcome = read(manifest, store, &mut progress)?;
     progress.finish(&format!("{} documents of {files} files", outcome.documents.len()));
@@ -59,7 +59,8 @@ pub fn prepare(manifest: &Manifest, recipe: &CorpusRecipe, store: &Store) -> Res
         eprintln!("skipped {}, {}: {}", skipped.source, skipped.place, skipped.reason);
     }
     let mut progress = Progress::new("prepare", 4 * outcome.documents.len() as u64, "documents");
-    let mut prepared = prepare_documents(outcome.documents, outcome.parallel, &[], recipe, &mut progress)?;
+    let mut prepared =
+        prepare_documents(outcome.documents, outcome.parallel, &outcome.protected, recipe, &mut progress)?;
     for skipped in &outcome.skipped {
         prepared.report.add_unreadable(&skipped.source, &skipped.language, 1, skipped.bytes);
     }

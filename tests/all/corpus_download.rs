@@ -1,7 +1,7 @@
 //! Tests of downloads by `corpus::source`, against a small server on this machine.
 
 use shikha::artifact::{Hash, hash_bytes};
-use shikha::corpus::source::{Manifest, SourceError, Store, read};
+use shikha::corpus::source::{Manifest, SourceError, Store, files_to_read, read};
 use shikha::progress::Progress;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,6 +10,9 @@ use std::path::Path;
 const COMMIT: &str = "0123456789012345678901234567890123456789";
 /// A path that has to be percent-encoded.
 const PATH: &str = "আইন/act 1.txt";
+
+/// What the server was asked for (path and first byte), and the bytes or the message of the error.
+type Downloaded = (Vec<(String, usize)>, Result<Vec<u8>, String>);
 
 /// A mirror folder with one file of 2,000 Bangla lines, and a manifest of it.
 struct Published {
@@ -37,8 +40,8 @@ fn published() -> Published {
 }
 
 impl Published {
-    /// What the server was asked for, and the bytes or the message of the error.
-    fn download(&self, manners: Vec<Manner>) -> (Vec<(String, usize)>, Result<Vec<u8>, String>) {
+    /// Downloads from a server of these manners.
+    fn download(&self, manners: Vec<Manner>) -> Downloaded {
         let (address, server) = serve(self.mirror.path(), manners);
         let store = Store::new(None, self.cache.path().into()).with_base_url(&address);
         let source = &self.manifest.sources[0];
@@ -78,6 +81,20 @@ fn mirror_server_and_cache_give_the_same_documents() {
     assert_eq!(published.cached(), (Some(published.size), None));
     // The server is gone: this comes from the cache.
     assert_eq!(document_hashes(&published.manifest, &store), expected);
+}
+
+/// Needs a mirror folder (`SHIKHA_MIRROR`), and does nothing without one.
+#[test]
+fn the_small_manifest_gives_the_same_documents_from_a_mirror_and_from_a_server() {
+    let Some(mirror) = std::env::var_os("SHIKHA_MIRROR") else { return };
+    let manifest = Manifest::load("small").unwrap();
+    let cache = tempfile::tempdir().unwrap();
+    let expected = document_hashes(&manifest, &Store::new(Some(mirror.clone().into()), "no-such-folder".into()));
+    let files = files_to_read(&manifest).unwrap() as usize;
+    let (address, server) = serve(Path::new(&mirror), vec![Manner::Honest; files]);
+    let store = Store::new(None, cache.path().into()).with_base_url(&address);
+    assert_eq!(document_hashes(&manifest, &store), expected);
+    assert_eq!(server.join().unwrap().len(), files);
 }
 
 #[test]

@@ -22,6 +22,9 @@ pub struct Manifest {
     /// Sources with a greater licence risk are listed, but not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maximum_licence_risk: Option<LicenceRisk>,
+    /// Name or path of a manifest whose evaluation sources are kept out of this one's training text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protect: Option<String>,
     /// The sources, in the order they are read.
     #[serde(rename = "source")]
     pub sources: Vec<Source>,

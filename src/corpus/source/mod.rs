@@ -11,6 +11,6 @@ mod store;
 pub use error::SourceError;
 pub use manifest::{File, LicenceRisk, Manifest, Role, Source};
 pub use origin::Origin;
-pub use read::{ReadOutcome, Skipped, read};
+pub use read::{ReadOutcome, Skipped, files_to_read, read};
 pub use reader::{Pairs, Reader, Texts};
 pub use store::Store;

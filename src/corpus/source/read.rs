@@ -14,6 +14,8 @@ pub struct ReadOutcome {
     pub parallel: Vec<ParallelSet>,
     /// The same text in many scripts: language code and text.
     pub scripts: Vec<(String, String)>,
+    /// Evaluation text, which training text must not share.
+    pub protected: Vec<String>,
     /// What could not be used.
     pub skipped: Vec<Skipped>,
     /// Ids of the sources whose licence risk is above the manifest's limit.
@@ -35,7 +37,8 @@ pub struct Skipped {
     pub bytes: u64,
 }
 
-/// Reads every training and parallel source that the manifest's licence limit lets through.
+/// Reads every source that the manifest's licence limit lets through, and the evaluation sources of the
+/// manifest it protects.
 /// `progress` advances by one for each file.
 ///
 /// A text that is not UTF-8 is skipped and listed; everything else that is wrong is an error.
@@ -55,10 +58,28 @@ pub fn read(manifest: &Manifest, store: &Store, progress: &mut Progress) -> Resu
                 read_scripts(source, store, progress, &mut outcome)?;
             }
             Role::Parallel => read_parallel(source, store, progress, &mut outcome)?,
-            Role::Eval => {}
+            Role::Eval => read_protected(source, store, progress, &mut outcome)?,
+        }
+    }
+    if let Some(name) = &manifest.protect {
+        for source in Manifest::load(name)?.allowed(Role::Eval) {
+            read_protected(source, store, progress, &mut outcome)?;
         }
     }
     Ok(outcome)
+}
+
+/// Files that [`read`] will read.
+///
+/// # Errors
+/// [`SourceError`] when the manifest to protect cannot be loaded.
+pub fn files_to_read(manifest: &Manifest) -> Result<u64, SourceError> {
+    let own = manifest.sources.iter().filter(|s| manifest.allows(s)).map(|s| s.files.len()).sum::<usize>();
+    let protected = match &manifest.protect {
+        Some(name) => Manifest::load(name)?.allowed(Role::Eval).map(|s| s.files.len()).sum(),
+        None => 0,
+    };
+    Ok((own + protected) as u64)
 }
 
 fn read_training(
@@ -100,6 +121,21 @@ fn read_parallel(
     let read = source.reader.pairs(&files).map_err(|message| wrong_format(source, first, message))?;
     outcome.parallel.push(ParallelSet { id: source.id.clone(), pairs: read.pairs });
     outcome.skip(source, &first.path, read.skipped);
+    Ok(())
+}
+
+fn read_protected(
+    source: &Source,
+    store: &Store,
+    progress: &mut Progress,
+    outcome: &mut ReadOutcome,
+) -> Result<(), SourceError> {
+    for file in &source.files {
+        let bytes = store.bytes(source, file)?;
+        let texts = Reader::task_texts(&file.path, &bytes).map_err(|message| wrong_format(source, file, message))?;
+        outcome.protected.extend(texts);
+        progress.advance(1, &source.id);
+    }
     Ok(())
 }
 

@@ -10,6 +10,7 @@ mod mdx;
 mod paragraphs;
 mod parallel;
 mod table;
+mod task;
 mod zip;
 
 use super::{File, Role};
@@ -113,6 +114,14 @@ impl Reader {
             },
             _ => Err(format!("reader `{}` does not read sentence pairs", self.name())),
         }
+    }
+
+    /// Every string of a task's file, for keeping it out of training.
+    ///
+    /// # Errors
+    /// A message for a file that is not what its name says.
+    pub fn task_texts(path: &str, bytes: &[u8]) -> Result<Vec<String>, String> {
+        task::texts(path, bytes)
     }
 
     /// Reads a page of the Universal Declaration as running text, a paragraph on each line.
