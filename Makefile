@@ -3,7 +3,8 @@ RECIPE ?= pocket
 export SHIKHA_MIRROR ?= $(MIRROR)
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test reproduce figures
+.PHONY: test reproduce figures bench
 test: ; cargo test --release --locked
 reproduce: ; $(SHIKHA) reproduce $(RECIPE)
 figures: ; $(SHIKHA) figures $(RECIPE)
+bench: ; cargo bench --locked --bench training

@@ -1,5 +1,6 @@
 //! The subcommands, one per stage.
 
+mod bench;
 mod generate;
 
 use clap::{Args, Parser, Subcommand};
@@ -39,6 +40,9 @@ enum Command {
     Eval(RunArgs),
     /// Draw the figures and write the tables of a run
     Figures(RunArgs),
+    /// Measure how fast this machine trains
+    #[command(subcommand)]
+    Bench(bench::BenchCommand),
     /// Print what the report claims beside what was measured
     Claims(RunArgs),
 }
@@ -104,6 +108,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         Command::Generate(args) => args.run()?,
         Command::Eval(args) => print!("{}", args.open()?.evaluate()?),
         Command::Figures(args) => print!("{}", args.open()?.figures()?),
+        Command::Bench(command) => command.run()?,
         Command::Claims(args) => print!("{}", args.open()?.claims()?),
     }
     Ok(())

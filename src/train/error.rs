@@ -48,6 +48,9 @@ pub enum TrainError {
         /// Checkpoints that were found and why they were refused.
         rejected: Vec<String>,
     },
+    /// No benchmark of that name.
+    #[error("there is no benchmark preset called `{0}`: use `bench-17m` or `bench-1m`")]
+    Preset(String),
     /// The metrics file does not parse.
     #[error("{}, line {line}: {message}; delete the line and those after it", path.display())]
     Metrics {

@@ -1,6 +1,7 @@
 //! Training: a loop whose every step is a pure function of the seed and the step before, so that a run
 //! that was stopped anywhere goes on to the same bits.
 
+pub mod bench;
 mod checkpoint;
 mod error;
 mod interrupt;
