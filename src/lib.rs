@@ -14,7 +14,7 @@
 //! | 1 | [`ops`] | differentiable fused ops |
 //! | 1 | [`tokenizer`] | pre-tokenizers, BPE training, fertility |
 //! | 1 | [`corpus`] | manifests, text, token shards, the loader |
-//! | 0 | [`recipe`], [`rng`], [`artifact`], [`progress`], [`error`] | what every floor stands on |
+//! | 0 | [`recipe`], [`rng`], [`statistics`], [`artifact`], [`progress`], [`error`] | what every floor stands on |
 
 pub mod arbiter;
 pub mod artifact;
@@ -29,5 +29,6 @@ pub mod progress;
 pub mod recipe;
 pub mod report;
 pub mod rng;
+pub mod statistics;
 pub mod tokenizer;
 pub mod train;

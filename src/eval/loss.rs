@@ -1,12 +1,12 @@
 //! Loss on held-out documents of a trained model, its twin and a unigram model, by language and domain.
 
-use super::bootstrap::ratio_interval;
-use super::{EvalError, Interval};
+use super::EvalError;
 use crate::corpus::Document;
 use crate::model::{Config, Decoder, Parameters, Window, initialise};
 use crate::ops::IGNORE;
 use crate::progress::Progress;
 use crate::recipe::EvalRecipe;
+use crate::statistics::{Interval, ratio_interval};
 use crate::tokenizer::Tokenizer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -3,10 +3,8 @@
 //! Losses are compared per token, per character and per byte of the same text, never across
 //! languages: a Bangla byte carries less than an English one.
 
-mod bootstrap;
 mod error;
 mod loss;
 
-pub use bootstrap::{Interval, ratio_interval};
 pub use error::EvalError;
 pub use loss::{EvalReport, Evaluation, Group, Losses, evaluate};

@@ -1,22 +1,10 @@
 //! Fertility: how many tokens a text costs, per word, character, byte and parallel sentence.
 
 use super::{Tokenizer, TokenizerError};
-use crate::rng::Stream;
+use crate::statistics::{Interval, ratio_interval};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation;
-
-/// A ratio of sums over texts, with its 95 % bootstrap interval over texts.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ratio {
-    /// The ratio over all texts.
-    pub value: f64,
-    /// 2.5 % of the resamples lie below.
-    pub low: f64,
-    /// 2.5 % of the resamples lie above.
-    pub high: f64,
-}
 
 /// What a tokenizer does to a set of texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,13 +21,13 @@ pub struct Fertility {
     /// Tokens.
     pub tokens: u64,
     /// Characters per token.
-    pub characters_per_token: Ratio,
+    pub characters_per_token: Interval,
     /// Bytes per token.
-    pub bytes_per_token: Ratio,
+    pub bytes_per_token: Interval,
     /// Tokens per word.
-    pub tokens_per_word: Ratio,
+    pub tokens_per_word: Interval,
     /// Tokens per text: the fair comparison between languages on parallel sentences.
-    pub tokens_per_text: Ratio,
+    pub tokens_per_text: Interval,
     /// Share of the tokens that end inside a grapheme cluster, a character as a reader sees it.
     pub ends_inside_cluster: f64,
     /// Share of the tokens that end inside a code point.
@@ -63,7 +51,7 @@ struct Counts {
 }
 
 /// Resamples of the bootstrap.
-const RESAMPLES: u64 = 1000;
+const RESAMPLES: usize = 1000;
 
 /// Measures `tokenizer` on `texts`, which should be NFC.
 ///
@@ -131,20 +119,7 @@ fn whole_words(text: &str, ends: &[usize]) -> u64 {
     text.split_whitespace().filter(intact).count() as u64
 }
 
-fn ratio(counts: &[Counts], over: fn(&Counts) -> u64, under: fn(&Counts) -> u64) -> Ratio {
-    let total = |pick: &dyn Fn(usize) -> usize| {
-        let (mut a, mut b) = (0u64, 0u64);
-        for i in 0..counts.len() {
-            let c = &counts[pick(i)];
-            (a, b) = (a + over(c), b + under(c));
-        }
-        a as f64 / b.max(1) as f64
-    };
-    let stream = Stream::new(0, "fertility");
-    let n = counts.len() as u64;
-    let mut resamples: Vec<f64> =
-        (0..RESAMPLES).into_par_iter().map(|r| total(&|i| stream.below(r * n + i as u64, n) as usize)).collect();
-    resamples.sort_by(f64::total_cmp);
-    let at = |q: f64| resamples[(q * (resamples.len() - 1) as f64).round() as usize];
-    Ratio { value: total(&|i| i), low: at(0.025), high: at(0.975) }
+fn ratio(counts: &[Counts], over: fn(&Counts) -> u64, under: fn(&Counts) -> u64) -> Interval {
+    let column = |f: fn(&Counts) -> u64| counts.iter().map(|c| f(c) as f64).collect::<Vec<f64>>();
+    ratio_interval(&column(over), &column(under), RESAMPLES, 0)
 }

@@ -39,3 +39,58 @@ impl Figure {
         Ok(write_atomic(&directory.join(format!("{}.csv", self.id)), self.csv.as_bytes())?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn bar(language: &str, value: f64) -> Bar {
+        let (language, pre_tokenizer) = (language.to_owned(), "marks".to_owned());
+        Bar { language, pre_tokenizer, value, interval: [value - 0.1, value + 0.1] }
+    }
+
+    #[test]
+    fn figures_show_their_labels_values_and_caption_and_are_the_same_every_time() {
+        let draw = || fertility(&[bar("bn", 3.35), bar("en", 3.49)], "3 texts, seed 1.").unwrap();
+        let figure = draw();
+        for text in ["Bangla, marks", "English, marks", "3.35", "characters per token", "3 texts, seed 1."] {
+            assert!(figure.svg.contains(text), "{text}");
+        }
+        assert_eq!(figure.csv.lines().nth(1), Some("bn,marks,3.35,3.25,3.45"));
+        assert_eq!(figure, draw());
+    }
+
+    #[test]
+    fn the_training_curve_has_its_line_of_chance_and_every_language() {
+        let validation = BTreeMap::from([("bn".to_owned(), vec![(10.0, 5.0)]), ("en".to_owned(), vec![(10.0, 4.99)])]);
+        let curve = Curve { training: vec![(5.0, 6.0), (10.0, 5.1)], validation, chance: 6.2, caption: "c".to_owned() };
+        let figure = training(&curve).unwrap();
+        for text in ["ln(vocabulary)", "Bangla", "English", "training tokens", "nats per token"] {
+            assert!(figure.svg.contains(text), "{text}");
+        }
+        assert_eq!(figure.csv.lines().count(), 1 + 2 + 2 + 1);
+        assert!(figure.csv.ends_with("chance,0,6.2\n"));
+    }
+
+    #[test]
+    fn nothing_to_draw_is_an_error_that_names_the_figure() {
+        for error in [
+            training(&Curve::default()).unwrap_err(),
+            fertility(&[], "").unwrap_err(),
+            balance(&[], "").unwrap_err(),
+            loss(&[], "").unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("to draw"), "{error}");
+        }
+    }
+
+    #[test]
+    fn shares_and_losses_name_language_and_value() {
+        let shares = vec![("bn".to_owned(), 0.25), ("en".to_owned(), 0.75)];
+        let figure = balance(&[Share { unit: "bytes".to_owned(), shares }], "c").unwrap();
+        assert!(figure.svg.contains("Bangla 25 %") && figure.svg.contains("one half"));
+        let point = LossPoint { language: "bn".to_owned(), model: "twin".to_owned(), value: 2.5, interval: [2.4, 2.6] };
+        assert!(loss(&[point], "c").unwrap().svg.contains("2.50"));
+    }
+}

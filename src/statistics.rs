@@ -1,4 +1,4 @@
-//! Intervals by resampling documents: tokens of one document are not independent, documents nearly are.
+//! Intervals by resampling texts: tokens of one text are not independent, texts nearly are.
 
 use crate::rng::Stream;
 use rayon::prelude::*;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
-    /// The value on all documents.
+    /// The value on all texts.
     pub value: f64,
     /// 2.5 % of the resamples lie below.
     pub low: f64,
@@ -16,14 +16,14 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// Σ`over` / Σ`under` over documents, with the percentile interval of `resamples` resamples of documents
-/// (B. Efron, R. Tibshirani 1993, chapter 13). The same `seed` draws the same documents, so differences
-/// of two models are paired.
+/// Σ`over` / Σ`under` over texts, with the percentile interval of `resamples` resamples of texts
+/// (B. Efron, R. Tibshirani 1993, chapter 13). The same `seed` draws the same texts, so differences of
+/// two models are paired.
 ///
 /// # Panics
 /// When the lengths differ or nothing is given.
 pub fn ratio_interval(over: &[f64], under: &[f64], resamples: usize, seed: u64) -> Interval {
-    assert!(over.len() == under.len() && !over.is_empty() && resamples > 0, "one pair a document");
+    assert!(over.len() == under.len() && !over.is_empty() && resamples > 0, "one pair a text");
     let n = over.len() as u64;
     let stream = Stream::new(seed, "bootstrap");
     let resample = |r: usize| {
