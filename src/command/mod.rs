@@ -2,6 +2,7 @@
 
 mod bench;
 mod generate;
+mod plan;
 
 use clap::{Args, Parser, Subcommand};
 use shikha::pipeline::{Options, Pipeline};
@@ -40,6 +41,8 @@ enum Command {
     Eval(RunArgs),
     /// Draw the figures and write the tables of a run
     Figures(RunArgs),
+    /// What a recipe takes: operations, memory, hours and cost on a named device
+    Plan(plan::PlanArgs),
     /// Measure how fast this machine trains
     #[command(subcommand)]
     Bench(bench::BenchCommand),
@@ -108,6 +111,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         Command::Generate(args) => args.run()?,
         Command::Eval(args) => print!("{}", args.open()?.evaluate()?),
         Command::Figures(args) => print!("{}", args.open()?.figures()?),
+        Command::Plan(args) => args.run()?,
         Command::Bench(command) => command.run()?,
         Command::Claims(args) => print!("{}", args.open()?.claims()?),
     }

@@ -55,6 +55,18 @@ fn zeros<T: Real>(count: usize) -> Vec<T> {
     vec![T::ZERO; count]
 }
 
+/// Numbers that [`Activations`] holds for `rows` positions.
+pub(super) fn activation_numbers(config: &Config, rows: usize) -> usize {
+    let (d, kv, f) = (config.hidden_size, config.kv_width(), config.intermediate_size);
+    rows * (6 * d + 2 * kv + 3 * f + 2 + config.num_attention_heads)
+}
+
+/// Numbers that [`Scratch`] holds for `rows` positions.
+pub(super) fn scratch_numbers(config: &Config, rows: usize) -> usize {
+    let (d, kv, f) = (config.hidden_size, config.kv_width(), config.intermediate_size);
+    rows * (3 * d + 2 * kv + 3 * f)
+}
+
 impl<T: Real> Activations<T> {
     pub(super) fn new(config: &Config, size: Size) -> Self {
         let rows = size.rows();
@@ -201,5 +213,25 @@ impl<T: Real> Block<'_, T> {
             linear::backward_input(dy, weight(part), &mut g.normed, self.shape(d, width), accumulate);
         }
         rms_norm::backward(&s.x, weight(0), &s.inverse1, &g.normed, dx, gradients.at_mut(self.index(0)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::Recipe;
+
+    #[test]
+    fn the_counted_numbers_are_those_of_the_buffers() {
+        let config = Config::from_recipe(&Recipe::load("pocket").unwrap().model, 300, 0).unwrap();
+        let size = Size { batch: 3, time: 7 };
+        let a: Activations<f32> = Activations::new(&config, size);
+        let buffers = [&a.x, &a.inverse1, &a.normed1, &a.q, &a.k, &a.v, &a.attended, &a.log_sum_exp];
+        let more = [&a.mid, &a.inverse2, &a.normed2, &a.gate, &a.up, &a.gated];
+        let total: usize = buffers.iter().chain(&more).map(|b| b.len()).sum();
+        assert_eq!(activation_numbers(&config, size.rows()), total);
+        let s: Scratch<f32> = Scratch::new(&config, size);
+        let buffers = [&s.normed, &s.q, &s.k, &s.v, &s.attended, &s.gate, &s.up, &s.gated];
+        assert_eq!(scratch_numbers(&config, size.rows()), buffers.iter().map(|b| b.len()).sum::<usize>());
     }
 }

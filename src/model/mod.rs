@@ -11,6 +11,7 @@ mod decoder;
 mod error;
 mod generate;
 mod initialise;
+mod memory;
 mod parameters;
 mod weights;
 
@@ -19,5 +20,6 @@ pub use decoder::{Decoder, LossSum, Window};
 pub use error::ModelError;
 pub use generate::{Sampler, Session};
 pub use initialise::initialise;
+pub use memory::{Memory, training_memory};
 pub use parameters::{Parameters, Tensor};
 pub use weights::{load_weights, save_weights};

@@ -59,6 +59,11 @@ impl<T: Real> Parameters<T> {
         Parameters { table: table.into(), flat: vec![T::ZERO; size] }
     }
 
+    /// Numbers in the layout of `config`.
+    pub fn count(config: &Config) -> usize {
+        table(config).iter().map(Tensor::len).sum()
+    }
+
     /// Zeros in the same layout.
     pub fn zeros_like(&self) -> Self {
         Parameters { table: self.table.clone(), flat: vec![T::ZERO; self.flat.len()] }

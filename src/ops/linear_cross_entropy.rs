@@ -24,6 +24,11 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Logits that exist at a time.
+    pub fn logits(&self) -> usize {
+        self.chunk() * self.vocabulary
+    }
+
     fn chunk(&self) -> usize {
         (LOGITS / self.vocabulary).clamp(8, 512).min(self.rows.max(1))
     }
@@ -43,7 +48,7 @@ impl Shape {
 pub fn per_row<T: Real>(x: &[T], w: &[T], targets: &[u32], shape: Shape) -> Vec<f64> {
     shape.check(x, w, targets);
     let mut losses = Vec::with_capacity(shape.rows);
-    let mut logits = vec![T::ZERO; shape.chunk() * shape.vocabulary];
+    let mut logits = vec![T::ZERO; shape.logits()];
     for (x, targets) in x.chunks(shape.chunk() * shape.inputs).zip(targets.chunks(shape.chunk())) {
         project(x, w, &mut logits, targets.len(), shape);
         let rows = logits.par_chunks_exact(shape.vocabulary).zip(targets);
@@ -68,7 +73,7 @@ pub fn forward_backward<T: Real>(
 ) -> (f64, usize) {
     shape.check(x, w, targets);
     let Shape { inputs, vocabulary, .. } = shape;
-    let mut logits = vec![T::ZERO; shape.chunk() * vocabulary];
+    let mut logits = vec![T::ZERO; shape.logits()];
     let (mut nats, mut counted) = (0.0, 0);
     let pieces = x.chunks(shape.chunk() * inputs).zip(dx.chunks_mut(shape.chunk() * inputs));
     for ((x, dx), targets) in pieces.zip(targets.chunks(shape.chunk())) {

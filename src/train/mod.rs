@@ -7,6 +7,7 @@ mod error;
 mod interrupt;
 mod machine;
 mod metrics;
+pub mod plan;
 mod preflight;
 mod schedule;
 mod trainer;

@@ -1,0 +1,70 @@
+//! `shikha plan`: what a recipe takes, before it is started.
+
+use clap::Args;
+use shikha::ops::gemm_peak;
+use shikha::recipe::Recipe;
+use shikha::train::plan::{DEVICES, Plan};
+use std::error::Error;
+
+/// Which recipe, on what.
+#[derive(Args)]
+pub struct PlanArgs {
+    /// `pocket`, `small`, or the path of a recipe file
+    #[arg(default_value = "pocket")]
+    recipe: String,
+    /// `this` machine (its peak is measured), `h100`, `h200`, `a100` or `rtx4090`
+    #[arg(long, default_value = "this")]
+    device: String,
+    /// Share of the device's peak that training reaches, from 0 to 1
+    #[arg(long, default_value_t = 0.4)]
+    utilisation: f64,
+    /// Price of the device in US$ an hour
+    #[arg(long)]
+    price: Option<f64>,
+}
+
+impl PlanArgs {
+    /// Prints the plan.
+    pub fn run(&self) -> Result<(), Box<dyn Error>> {
+        if !(self.utilisation > 0.0 && self.utilisation <= 1.0) {
+            return Err(format!("--utilisation is {}, expected above 0, at most 1", self.utilisation).into());
+        }
+        let plan = Plan::of(&Recipe::load(&self.recipe)?)?;
+        let (peak, source) = self.peak()?;
+        let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+        let memory = plan.memory;
+        println!("parameters          {}", plan.parameters);
+        println!("training tokens     {}", plan.tokens);
+        println!("operations          {:.3e} a token, {:.3e} in all", plan.flops_per_token, plan.flops());
+        println!("memory, f32         {}", megabytes(memory.total()));
+        for (name, bytes) in [
+            ("weights", memory.weights),
+            ("gradients", memory.gradients),
+            ("moments", memory.moments),
+            ("activations", memory.activations),
+            ("logits", memory.logits),
+        ] {
+            println!("  {name:17} {}", megabytes(bytes));
+        }
+        println!("device              {}: {:.1} TFLOP/s ({source})", self.device, peak / 1e12);
+        let speed = plan.tokens_per_second(peak, self.utilisation);
+        let hours = plan.hours(peak, self.utilisation);
+        println!("at {:3.0} % of that    {speed:.0} tokens/s, {hours:.3} hours", 100.0 * self.utilisation);
+        match self.price {
+            Some(price) => println!("cost                {:.2} US$ at {price} US$ an hour", hours * price),
+            None => println!("cost                not computed: give --price"),
+        }
+        Ok(())
+    }
+
+    fn peak(&self) -> Result<(f64, &'static str), String> {
+        if self.device == "this" {
+            return Ok((gemm_peak(), "f32, measured now"));
+        }
+        let known = DEVICES.iter().find(|device| device.name == self.device);
+        let names = || DEVICES.map(|device| device.name).join(", ");
+        let device =
+            known.ok_or_else(|| format!("there is no device called `{}`: use this, {}", self.device, names()))?;
+        Ok((device.peak, device.source))
+    }
+}

@@ -1,0 +1,87 @@
+//! What a run takes: operations, memory, hours and cost, before it is started.
+
+use super::TrainError;
+use crate::model::{Config, Memory, Parameters, training_memory};
+use crate::recipe::Recipe;
+
+/// A device with its dense matrix-product peak.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Device {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// Floating-point operations a second.
+    pub peak: f64,
+    /// What the peak is of, and where it is stated.
+    pub source: &'static str,
+}
+
+/// Devices known by name; `this` is the machine the program runs on, its peak measured.
+pub const DEVICES: [Device; 4] = [
+    Device { name: "h100", peak: 989e12, source: "bf16 dense, NVIDIA H100 SXM data sheet" },
+    Device { name: "h200", peak: 989e12, source: "bf16 dense, NVIDIA H200 SXM data sheet" },
+    Device { name: "a100", peak: 312e12, source: "bf16 dense, NVIDIA A100 data sheet" },
+    Device { name: "rtx4090", peak: 165e12, source: "bf16 dense with f32 accumulation, NVIDIA Ada white paper" },
+];
+
+/// What a recipe takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Parameters, embedding included.
+    pub parameters: u64,
+    /// Training tokens.
+    pub tokens: u64,
+    /// Operations to train on one token.
+    pub flops_per_token: f64,
+    /// Bytes by kind for one micro-batch, in f32.
+    pub memory: Memory,
+}
+
+impl Plan {
+    /// The plan of a recipe, with its whole vocabulary.
+    ///
+    /// # Errors
+    /// [`TrainError`] when the model's sizes do not fit together.
+    pub fn of(recipe: &Recipe) -> Result<Self, TrainError> {
+        let config = Config::from_recipe(&recipe.model, recipe.tokenizer.vocabulary, 0)?;
+        Ok(Plan {
+            parameters: Parameters::<f32>::count(&config) as u64,
+            tokens: recipe.tokens_per_step() * recipe.train.steps,
+            flops_per_token: config.train_flops_per_token(),
+            memory: training_memory(&config, recipe.train.batch, recipe.model.context, recipe.train.recompute),
+        })
+    }
+
+    /// Operations of the whole training.
+    pub fn flops(&self) -> f64 {
+        self.flops_per_token * self.tokens as f64
+    }
+
+    /// Hours at a share of a peak.
+    pub fn hours(&self, peak: f64, utilisation: f64) -> f64 {
+        self.flops() / (peak * utilisation) / 3600.0
+    }
+
+    /// Tokens a second at a share of a peak.
+    pub fn tokens_per_second(&self, peak: f64, utilisation: f64) -> f64 {
+        peak * utilisation / self.flops_per_token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_of_the_pocket_recipe_by_hand() {
+        let plan = Plan::of(&Recipe::load("pocket").unwrap()).unwrap();
+        // 8192·96 embedding, 2·(96·96·2 + 96·48·2 + 3·96·256 + 2·96) blocks, 96 final gain.
+        assert_eq!(plan.parameters, 786_432 + 2 * (18_432 + 9_216 + 73_728 + 192) + 96);
+        assert_eq!(plan.tokens, 160 * 16 * 128);
+        // 6·(matrices of the blocks + output) + 12·96·129/2 a block.
+        let expected = 6.0 * (2.0 * 101_376.0 + 786_432.0) + 2.0 * 12.0 * 96.0 * 64.5;
+        assert_eq!(plan.flops_per_token, expected);
+        let hours = plan.hours(1e12, 0.5);
+        assert!((hours * 3600.0 * plan.tokens_per_second(1e12, 0.5) - plan.tokens as f64).abs() < 1e-3);
+        assert_eq!(plan.memory.moments, 8 * plan.parameters);
+    }
+}
