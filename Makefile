@@ -3,8 +3,9 @@ RECIPE ?= pocket
 export SHIKHA_MIRROR ?= $(MIRROR)
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test reproduce figures bench
+.PHONY: test reproduce figures defects bench
 test: ; cargo test --release --locked
 reproduce: ; $(SHIKHA) reproduce $(RECIPE)
 figures: ; $(SHIKHA) figures $(RECIPE)
+defects: ; $(SHIKHA) defects
 bench: ; cargo bench --locked --bench training

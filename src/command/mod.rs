@@ -1,6 +1,7 @@
 //! The subcommands, one per stage.
 
 mod bench;
+mod defects;
 mod generate;
 mod plan;
 
@@ -41,6 +42,8 @@ enum Command {
     Eval(RunArgs),
     /// Draw the figures and write the tables of a run
     Figures(RunArgs),
+    /// Run the catalogue of training defects, each with its control
+    Defects(defects::DefectsArgs),
     /// What a recipe takes: operations, memory, hours and cost on a named device
     Plan(plan::PlanArgs),
     /// Measure how fast this machine trains
@@ -111,6 +114,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         Command::Generate(args) => args.run()?,
         Command::Eval(args) => print!("{}", args.open()?.evaluate()?),
         Command::Figures(args) => print!("{}", args.open()?.figures()?),
+        Command::Defects(args) => args.run()?,
         Command::Plan(args) => args.run()?,
         Command::Bench(command) => command.run()?,
         Command::Claims(args) => print!("{}", args.open()?.claims()?),

@@ -53,6 +53,17 @@ pub enum PipelineError {
         /// The parser's words.
         source: serde_json::Error,
     },
+    /// The run directory holds the checkpoints of another recipe.
+    #[error(
+        "{}: holds checkpoints of another recipe ({} differ); use another --run-dir, or start over here with --force",
+        directory.display(), changed.join(", ")
+    )]
+    OtherRecipe {
+        /// The run directory.
+        directory: PathBuf,
+        /// The parts of the recipe that differ.
+        changed: Vec<&'static str>,
+    },
     /// Training was stopped from outside after saving.
     #[error("stopped at step {step} as asked; everything is saved, `shikha resume {run_dir}` goes on")]
     Interrupted {

@@ -53,11 +53,15 @@ impl Pipeline {
     /// Opens the run directory of `recipe` and writes the resolved recipe into it.
     ///
     /// # Errors
-    /// When the manifest is wrong, or the directory cannot be held or written.
+    /// When the manifest is wrong, the directory cannot be held or written, or it holds checkpoints of
+    /// another recipe (nothing is written then).
     pub fn open(recipe: Recipe, options: &Options) -> Result<Self, PipelineError> {
         let manifest = Manifest::load(&recipe.corpus.manifest)?;
         let root = options.run_dir.clone().unwrap_or_else(|| Path::new("runs").join(&recipe.name));
         let dir = RunDir::open(&root, options.force)?;
+        if !options.force {
+            refuse_other_recipe(&recipe, dir.root())?;
+        }
         write_atomic(&dir.path("recipe.toml"), recipe.to_toml().as_bytes())?;
         let store = Store::new(options.mirror.clone(), default_cache());
         Ok(Pipeline { recipe, manifest, store, dir, force: options.force, log: Vec::new() })
@@ -108,6 +112,28 @@ impl Pipeline {
         };
         Ok((artifact.to_owned(), hash))
     }
+}
+
+/// Days of training may lie in a run directory: another recipe must not go over them unasked.
+fn refuse_other_recipe(new: &Recipe, root: &Path) -> Result<(), PipelineError> {
+    let path = root.join("recipe.toml");
+    if !path.exists() || !root.join("checkpoints").exists() {
+        return Ok(());
+    }
+    let old = Recipe::from_file(&path)?;
+    let parts = [
+        ("corpus", old.corpus != new.corpus),
+        ("tokenizer", old.tokenizer != new.tokenizer),
+        ("mix", old.mix != new.mix),
+        ("model", old.model != new.model),
+        ("train", old.train != new.train),
+        ("seed", old.seed != new.seed),
+    ];
+    let changed: Vec<&str> = parts.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    Err(PipelineError::OtherRecipe { directory: root.to_path_buf(), changed })
 }
 
 /// What a stage may look at beside its input artifacts.

@@ -77,8 +77,11 @@ fn a_changed_part_of_the_recipe_redoes_what_depends_on_it() {
     let mut changed = recipe(17);
     changed.eval.documents = 40;
     changed.train.weight_decay = 0.2;
-    let refused = open(changed.clone(), dir.path(), false).reproduce().unwrap_err().to_string();
-    assert!(refused.contains("another recipe.train") && refused.contains("--force"), "{refused}");
+    let resolved = std::fs::read(dir.path().join("recipe.toml")).unwrap();
+    let options = Options { run_dir: Some(dir.path().to_path_buf()), mirror: None, force: false };
+    let refused = Pipeline::open(changed.clone(), &options).err().unwrap().to_string();
+    assert!(refused.contains("another recipe (train differ)") && refused.contains("--force"), "{refused}");
+    assert_eq!(std::fs::read(dir.path().join("recipe.toml")).unwrap(), resolved, "nothing was written");
     let mut forced = open(changed, dir.path(), true);
     forced.reproduce().unwrap();
     assert!(forced.log().iter().all(|(_, made)| *made == Made::Now));

@@ -1,0 +1,122 @@
+//! Every check in a process of its own, with limits, so that a crash is a result and not the end.
+
+use super::{Entry, Verdict};
+use serde::{Deserialize, Serialize};
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a child may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall-clock time.
+    pub time: Duration,
+    /// Address space in MiB.
+    pub memory: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { time: Duration::from_secs(60), memory: 4096 }
+    }
+}
+
+/// How a check or a control ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It gave a verdict.
+    Verdict(Verdict),
+    /// It ended otherwise: a signal, a panic, an error or a limit, with its last words.
+    Ended(String),
+}
+
+impl Outcome {
+    /// Whether the defect shows: a verdict says so, or the process did not survive.
+    pub fn shows(&self) -> bool {
+        matches!(self, Outcome::Verdict(Verdict::Present(_)) | Outcome::Ended(_))
+    }
+
+    /// The evidence.
+    pub fn evidence(&self) -> &str {
+        match self {
+            Outcome::Verdict(Verdict::Present(e) | Verdict::Absent(e) | Verdict::NeedsHardware(e)) => e,
+            Outcome::Ended(how) => how,
+        }
+    }
+}
+
+/// Runs the check and the control of every entry, each as `program defects --child ID [--control]`.
+pub fn run_all(program: &Path, entries: &[Entry], limits: Limits, mut done: impl FnMut(&Entry, &Outcome, &Outcome)) {
+    for entry in entries {
+        let run = |control: &[&str]| {
+            let mut arguments = vec!["defects", "--child", entry.id];
+            arguments.extend(control);
+            run_child(program, &arguments, limits)
+        };
+        let (check, control) = (run(&[]), run(&["--control"]));
+        done(entry, &check, &control);
+    }
+}
+
+/// Runs `program` with `arguments` under `limits` and reads the verdict it prints as JSON.
+pub fn run_child(program: &Path, arguments: &[&str], limits: Limits) -> Outcome {
+    // The shell sets the limit of its own process and becomes the program.
+    let script = format!("ulimit -v {}; exec \"$0\" \"$@\"", limits.memory * 1024);
+    let command = Command::new("sh")
+        .args(["-c", &script])
+        .arg(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .env("RUST_BACKTRACE", "0")
+        .spawn();
+    let mut child = match command {
+        Ok(child) => child,
+        Err(error) => return Outcome::Ended(format!("cannot start {}: {error}", program.display())),
+    };
+    let readers = [child.stdout.take().map(collect), child.stderr.take().map(collect)];
+    let status = wait(&mut child, limits.time);
+    let [out, err] = readers.map(|reader| reader.and_then(|r| r.join().ok()).unwrap_or_default());
+    match status {
+        None => Outcome::Ended(format!("stopped after the limit of {} s", limits.time.as_secs())),
+        Some(status) if status.success() => match serde_json::from_str(out.trim()) {
+            Ok(verdict) => Outcome::Verdict(verdict),
+            Err(error) => Outcome::Ended(format!("printed no verdict: {error}")),
+        },
+        Some(status) => Outcome::Ended(describe(status, &err)),
+    }
+}
+
+/// Reads to the end in a thread of its own, so that a full pipe never blocks the child.
+fn collect(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.by_ref().take(1 << 20).read_to_end(&mut bytes);
+        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let started = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if started.elapsed() < limit => std::thread::sleep(Duration::from_millis(5)),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+fn describe(status: ExitStatus, stderr: &str) -> String {
+    let words: Vec<&str> = stderr.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let last = words[words.len().saturating_sub(2)..].join(" / ");
+    format!("the process ended with {status}: {last}")
+}
