@@ -7,6 +7,7 @@
 
 pub mod adamw;
 pub mod attention;
+pub mod candle;
 pub mod embedding;
 pub mod linear;
 pub mod linear_cross_entropy;

@@ -342,3 +342,83 @@ fn adamw_walks_with_candle() {
     assert!(distance(&expected, &start) > 0.1, "the walk must go somewhere");
     assert!(distance(&weights, &expected) < 1e-10, "{}", distance(&weights, &expected));
 }
+
+/// Gradients of Σ c·f(inputs) through Candle against a composed twin of plain tensor ops.
+fn same_through_candle(
+    shapes: &[&[usize]],
+    op: impl Fn(&[candle_core::Tensor]) -> candle_core::Result<candle_core::Tensor>,
+    twin: impl Fn(&[candle_core::Tensor]) -> candle_core::Result<candle_core::Tensor>,
+) {
+    use candle_core::{Device, Tensor, Var};
+    let vars: Vec<Var> = shapes
+        .iter()
+        .enumerate()
+        .map(|(i, shape)| {
+            let values = random(&format!("var {i}"), shape.iter().product());
+            Var::from_tensor(&Tensor::from_vec(values, *shape, &Device::Cpu).unwrap()).unwrap()
+        })
+        .collect();
+    let run = |f: &dyn Fn(&[Tensor]) -> candle_core::Result<Tensor>| -> Vec<Vec<f64>> {
+        // The last two dimensions are swapped, so the op meets inputs that are not contiguous.
+        let inputs: Vec<Tensor> = vars
+            .iter()
+            .map(
+                |v| if v.rank() > 1 { v.transpose(v.rank() - 2, v.rank() - 1).unwrap() } else { v.as_tensor().clone() },
+            )
+            .collect();
+        let out = f(&inputs).unwrap();
+        let weights = Tensor::from_vec(random("c", out.elem_count()), out.shape(), &Device::Cpu).unwrap();
+        let gradients = (&out * weights).unwrap().sum_all().unwrap().backward().unwrap();
+        let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1().unwrap();
+        [flat(&out)].into_iter().chain(vars.iter().map(|v| flat(gradients.get(v).expect("a gradient")))).collect()
+    };
+    for (ours, twin) in run(&op).iter().zip(&run(&twin)) {
+        assert!(distance(ours, twin) < 1e-10, "{}", distance(ours, twin));
+    }
+}
+
+#[test]
+fn candle_ops_agree_with_plain_tensor_ops() {
+    use candle_core::{D, Device, Tensor};
+    use shikha::ops::candle;
+    same_through_candle(
+        &[&[2, 7, 3], &[7]],
+        |x| candle::rms_norm(&x[0], &x[1], 1e-5),
+        |x| {
+            let mean = (x[0].sqr()?.mean_keepdim(D::Minus1)? + 1e-5)?;
+            x[0].broadcast_div(&mean.sqrt()?)?.broadcast_mul(&x[1])
+        },
+    );
+    same_through_candle(
+        &[&[5, 3], &[5, 3]],
+        |x| candle::swiglu(&x[0], &x[1]),
+        |x| candle_nn::ops::silu(&x[0])? * &x[1],
+    );
+    let (q, kv): (&[usize], &[usize]) = (&[2, 4, 3, 5], &[2, 2, 3, 5]);
+    same_through_candle(
+        &[q, kv, kv],
+        |x| candle::causal_attention(&x[0], &x[1], &x[2]),
+        |x| {
+            let spread = |t: &Tensor| t.unsqueeze(2)?.broadcast_as((2, 2, 2, 5, 3))?.reshape((2, 4, 5, 3));
+            let scores = (x[0].contiguous()?.matmul(&spread(&x[1])?.t()?.contiguous()?)? / 3f64.sqrt())?;
+            let mask: Vec<f64> = (0..25).map(|i| if i % 5 > i / 5 { f64::NEG_INFINITY } else { 0.0 }).collect();
+            let scores = scores.broadcast_add(&Tensor::from_vec(mask, (5, 5), &Device::Cpu)?)?;
+            candle_nn::ops::softmax(&scores, D::Minus1)?.matmul(&spread(&x[2])?)
+        },
+    );
+}
+
+#[test]
+fn candle_ops_refuse_what_does_not_fit() {
+    use candle_core::{DType, Device, Tensor};
+    use shikha::ops::candle;
+    let zeros = |shape: &[usize], dtype| Tensor::zeros(shape, dtype, &Device::Cpu).unwrap();
+    let message = |result: candle_core::Result<Tensor>| result.unwrap_err().to_string();
+    let x = zeros(&[2, 3], DType::F32);
+    assert!(message(candle::rms_norm(&x, &zeros(&[4], DType::F32), 1e-5)).contains("last dimension"));
+    assert!(message(candle::rms_norm(&x, &zeros(&[3], DType::F64), 1e-5)).contains("differ"));
+    assert!(message(candle::swiglu(&x, &zeros(&[3, 2], DType::F32))).contains("same shape"));
+    assert!(message(candle::swiglu(&zeros(&[2], DType::BF16), &zeros(&[2], DType::BF16))).contains("to_dtype"));
+    let heads = |n| zeros(&[1, n, 2, 4], DType::F32);
+    assert!(message(candle::causal_attention(&heads(3), &heads(2), &heads(2))).contains("divide"));
+}
