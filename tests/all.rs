@@ -10,6 +10,8 @@ mod corpus;
 mod corpus_download;
 #[path = "all/corpus_source.rs"]
 mod corpus_source;
+#[path = "all/defects.rs"]
+mod defects;
 #[path = "all/eval.rs"]
 mod eval;
 #[path = "all/model.rs"]

@@ -3,6 +3,7 @@
 use super::{Entry, Verdict};
 use serde::{Deserialize, Serialize};
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -72,6 +73,7 @@ pub fn run_child(program: &Path, arguments: &[&str], limits: Limits) -> Outcome 
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .env("RUST_BACKTRACE", "0")
+        .process_group(0)
         .spawn();
     let mut child = match command {
         Ok(child) => child,
@@ -81,7 +83,7 @@ pub fn run_child(program: &Path, arguments: &[&str], limits: Limits) -> Outcome 
     let status = wait(&mut child, limits.time);
     let [out, err] = readers.map(|reader| reader.and_then(|r| r.join().ok()).unwrap_or_default());
     match status {
-        None => Outcome::Ended(format!("stopped after the limit of {} s", limits.time.as_secs())),
+        None => Outcome::Ended(format!("stopped after the limit of {:.1} s", limits.time.as_secs_f64())),
         Some(status) if status.success() => match serde_json::from_str(out.trim()) {
             Ok(verdict) => Outcome::Verdict(verdict),
             Err(error) => Outcome::Ended(format!("printed no verdict: {error}")),
@@ -107,12 +109,19 @@ fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
             Ok(Some(status)) => return Some(status),
             Ok(None) if started.elapsed() < limit => std::thread::sleep(Duration::from_millis(5)),
             _ => {
-                let _ = child.kill();
-                let _ = child.wait();
+                kill_group(child);
                 return None;
             }
         }
     }
+}
+
+/// Ends the child with everything it started, which may still hold its pipes.
+fn kill_group(child: &mut Child) {
+    let group = format!("-{}", child.id());
+    let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 fn describe(status: ExitStatus, stderr: &str) -> String {
