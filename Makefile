@@ -1,6 +1,8 @@
 # Each target is one call of the command. RECIPE: a built-in name or a .toml file. MIRROR: a folder of raw files.
 RECIPE ?= pocket
-export SHIKHA_MIRROR ?= $(MIRROR)
+ifdef MIRROR
+export SHIKHA_MIRROR = $(MIRROR)
+endif
 SHIKHA = cargo run --release --locked --quiet --
 
 .PHONY: test reproduce figures defects bench

@@ -153,7 +153,9 @@ fn curve(results: &Results, caption: String) -> Curve {
     let mut validation: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
     for row in &results.rows {
         for (language, loss) in &row.validation {
-            validation.entry(language.clone()).or_default().push((row.tokens as f64, *loss));
+            if let Some(loss) = loss {
+                validation.entry(language.clone()).or_default().push((row.tokens as f64, *loss));
+            }
         }
     }
     Curve { training, validation, chance: results.eval.chance, caption }

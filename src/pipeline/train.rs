@@ -122,7 +122,10 @@ fn run(recipe: &Recipe, root: &Path, identity: &Identity, start: Start) -> Resul
         made_from: identity,
     };
     let mut progress = Progress::new("train", recipe.train.steps, "steps");
-    match train(&setup, start, &Interrupt::from_signals(), &mut progress)? {
+    let interrupt = Interrupt::from_signals();
+    let outcome = train(&setup, start, &interrupt, &mut progress);
+    interrupt.disarm();
+    match outcome? {
         Outcome::Finished => {
             progress.finish(&format!("{} steps", recipe.train.steps));
             Ok(())
@@ -151,8 +154,11 @@ fn validation(recipe: &Recipe, root: &Path, hash: Hash) -> Result<BTreeMap<Strin
 }
 
 fn describe(summary: &Summary) -> String {
-    let losses: Vec<String> =
-        summary.validation.iter().map(|(language, loss)| format!("{language} {loss:.3}")).collect();
+    let losses: Vec<String> = summary
+        .validation
+        .iter()
+        .map(|(language, loss)| format!("{language} {:.3}", loss.unwrap_or(f64::NAN)))
+        .collect();
     let memory =
         summary.memory_bytes.map_or("not measured".to_owned(), |bytes| format!("{:.0} MB", bytes as f64 / 1e6));
     format!(

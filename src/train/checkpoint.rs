@@ -4,7 +4,7 @@
 //! names the hashes of the other two and of everything the run is made from. It is written beside its
 //! place and renamed into it, so a kill leaves the old checkpoints and at most some rubbish.
 
-use super::TrainError;
+use super::{TrainError, metrics};
 use crate::artifact::{Hash, hash_bytes, hash_file, sync_directory, write_atomic};
 use crate::error::FileError;
 use crate::model::{Config, Parameters, load_weights, save_weights};
@@ -40,10 +40,26 @@ pub struct State {
     pub skipped_in_a_row: u32,
     /// Mean validation loss over languages after the step, nats per token.
     pub validation: Option<f64>,
+    /// Hash of the metrics up to the step, machine aside.
+    pub metrics: Hash,
     /// What the run is made from.
     pub made_from: Identity,
     /// Hashes of the files beside it.
     pub files: BTreeMap<String, Hash>,
+}
+
+/// The content of `state.json`: the state with a hash over it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sealed {
+    state: State,
+    sha256: Hash,
+}
+
+impl State {
+    fn seal(&self) -> Hash {
+        hash_bytes(&serde_json::to_vec(self).unwrap_or_else(|e| unreachable!("a state is plain data: {e}")))
+    }
 }
 
 /// A state of a run that training can go on from.
@@ -84,11 +100,13 @@ impl Checkpoint {
         for name in [WEIGHTS, OPTIMIZER] {
             state.files.insert(name.to_owned(), hash_file(&partial.join(name))?);
         }
-        let text = serde_json::to_vec_pretty(&state).unwrap_or_else(|e| unreachable!("a state is plain data: {e}"));
+        let sealed = Sealed { sha256: state.seal(), state };
+        let text = serde_json::to_vec_pretty(&sealed).unwrap_or_else(|e| unreachable!("a state is plain data: {e}"));
         write_atomic(&partial.join(STATE), &text)?;
         remove(&target)?;
         fs::rename(&partial, &target).map_err(FileError::at("move into place", &target))?;
-        Ok(sync_directory(&parent)?)
+        sync_directory(&parent)?;
+        Ok(sync_directory(run)?)
     }
 
     /// Loads and checks the checkpoint of `step`.
@@ -97,7 +115,7 @@ impl Checkpoint {
     /// [`TrainError::Checkpoint`] when a file is missing, cut, altered or of another version.
     pub fn load(run: &Path, step: u64, config: &Config) -> Result<Self, TrainError> {
         let path = checkpoint_dir(run, step);
-        let state = read_state(&path)?;
+        let state = read_state(&path, step)?;
         for (name, expected) in &state.files {
             let found = hash_file(&path.join(name))?;
             if found != *expected {
@@ -122,20 +140,27 @@ fn remove(directory: &Path) -> Result<(), FileError> {
     }
 }
 
-fn read_state(path: &Path) -> Result<State, TrainError> {
+fn read_state(path: &Path, step: u64) -> Result<State, TrainError> {
     let refuse = |problem: String| TrainError::Checkpoint { path: path.to_path_buf(), problem };
     let file = path.join(STATE);
     let text = fs::read(&file).map_err(FileError::at("read", &file))?;
-    let state: State = serde_json::from_slice(&text).map_err(|e| refuse(format!("{STATE}: {e}")))?;
-    if state.format != FORMAT {
-        return Err(refuse(format!("is of format {}, this program reads format {FORMAT}", state.format)));
+    let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| refuse(format!("{STATE}: {e}")))?;
+    match value["state"]["format"].as_u64() {
+        Some(format) if format != u64::from(FORMAT) => {
+            return Err(TrainError::OtherFormat { path: path.to_path_buf(), found: format, expected: FORMAT });
+        }
+        _ => {}
+    }
+    let sealed: Sealed = serde_json::from_value(value).map_err(|e| refuse(format!("{STATE}: {e}")))?;
+    if sealed.state.seal() != sealed.sha256 || sealed.state.step != step {
+        return Err(refuse(format!("{STATE} was altered: its content does not fit its sha256 and place")));
     }
     for name in [WEIGHTS, OPTIMIZER] {
-        if !state.files.contains_key(name) {
+        if !sealed.state.files.contains_key(name) {
             return Err(refuse(format!("{STATE} does not name {name}")));
         }
     }
-    Ok(state)
+    Ok(sealed.state)
 }
 
 fn save_moments(path: &Path, first: &Parameters<f32>, second: &Parameters<f32>) -> Result<(), TrainError> {
@@ -174,11 +199,12 @@ fn load_moments(directory: &Path, like: &Parameters<f32>) -> Result<[Parameters<
     Ok(moments)
 }
 
-/// The newest checkpoint of a run directory that is whole, with those that were passed over and why;
-/// `None` when there is none. Rubbish of a killed save is cleared away.
+/// The newest checkpoint of a run directory that is whole and whose metrics are too, with those that
+/// were passed over and why; `None` when there is none. Rubbish of a killed save is cleared away.
 ///
 /// # Errors
-/// [`TrainError::OtherRun`] when the newest whole one was made from something else.
+/// [`TrainError::OtherRun`] when the newest whole one was made from something else,
+/// [`TrainError::OtherFormat`] when it is of another version.
 pub fn latest(
     run: &Path,
     config: &Config,
@@ -186,25 +212,35 @@ pub fn latest(
 ) -> Result<(Option<Checkpoint>, Vec<Rejected>), TrainError> {
     let mut rejected = Vec::new();
     for step in steps(run)?.into_iter().rev() {
-        match read_state(&checkpoint_dir(run, step)) {
-            Ok(state) if state.made_from != *identity => {
-                return Err(TrainError::OtherRun {
-                    directory: run.to_path_buf(),
-                    changed: changed(&state.made_from, identity),
-                });
-            }
-            Ok(_) => {}
-            Err(error) => {
-                rejected.push(error.to_string());
-                continue;
-            }
-        }
-        match Checkpoint::load(run, step, config) {
+        match usable(run, step, config, identity) {
             Ok(checkpoint) => return Ok((Some(checkpoint), rejected)),
+            Err(error @ (TrainError::OtherRun { .. } | TrainError::OtherFormat { .. })) => return Err(error),
             Err(error) => rejected.push(error.to_string()),
         }
     }
     Ok((None, rejected))
+}
+
+fn usable(run: &Path, step: u64, config: &Config, identity: &Identity) -> Result<Checkpoint, TrainError> {
+    let path = checkpoint_dir(run, step);
+    let state = read_state(&path, step)?;
+    if state.made_from != *identity {
+        let changed = changed(&state.made_from, identity);
+        return Err(TrainError::OtherRun { directory: run.to_path_buf(), changed });
+    }
+    if metrics::hash_until(&run.join("metrics.jsonl"), step) != state.metrics {
+        let problem = "the metrics up to its step are missing or altered".to_owned();
+        return Err(TrainError::Checkpoint { path, problem });
+    }
+    Checkpoint::load(run, step, config)
+}
+
+/// Removes the checkpoints after `step`: training starts from there, and makes them again.
+pub(super) fn remove_after(run: &Path, step: u64) -> Result<(), TrainError> {
+    for later in steps(run)?.into_iter().filter(|later| *later > step) {
+        remove(&checkpoint_dir(run, later))?;
+    }
+    Ok(())
 }
 
 fn changed(old: &Identity, new: &Identity) -> Vec<String> {
@@ -236,7 +272,7 @@ pub(super) fn steps(run: &Path) -> Result<Vec<u64>, TrainError> {
 /// Removes all but the last `keep` checkpoints and the one with the lowest validation loss.
 pub(super) fn thin_out(run: &Path, keep: usize) -> Result<(), TrainError> {
     let steps = steps(run)?;
-    let loss = |step: &u64| read_state(&checkpoint_dir(run, *step)).ok().and_then(|state| state.validation);
+    let loss = |step: &u64| read_state(&checkpoint_dir(run, *step), *step).ok().and_then(|state| state.validation);
     let best = steps.iter().filter_map(|step| Some((loss(step)?, *step))).min_by(|a, b| a.0.total_cmp(&b.0));
     let old = &steps[..steps.len().saturating_sub(keep)];
     for step in old.iter().filter(|step| best.is_none_or(|(_, best)| best != **step)) {
@@ -250,9 +286,8 @@ pub(super) fn clear(run: &Path) -> Result<(), TrainError> {
     Ok(remove(&run.join("checkpoints"))?)
 }
 
-/// Hash of the weights and moments together: two runs with the same one are the same to the bit.
 impl Checkpoint {
-    /// Hash of weights and moments.
+    /// Hash of weights and moments: two runs with the same one are the same to the bit.
     pub fn content_hash(&self) -> Hash {
         let parts = [&self.parameters, &self.first, &self.second];
         let hashes: Vec<u8> = parts.iter().flat_map(|p| hash_bytes(bytemuck::cast_slice(&p.flat)).0).collect();

@@ -40,6 +40,16 @@ pub enum TrainError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A checkpoint of another version of the program.
+    #[error("checkpoint {}: is of format {found}, this program reads format {expected}; use the program that wrote it", path.display())]
+    OtherFormat {
+        /// The checkpoint's directory.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+        /// The format this program reads.
+        expected: u32,
+    },
     /// There is nothing to resume.
     #[error("{}: no usable checkpoint to resume from{}; start the run with `shikha train`", directory.display(), reasons(rejected))]
     NothingToResume {

@@ -1,29 +1,42 @@
 //! Being asked to stop: Ctrl-C or SIGTERM let the step finish and the state be saved.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Whether there is a step to finish: outside of training a signal stops the process at once.
+static TRAINING: AtomicBool = AtomicBool::new(false);
 
 /// A flag that is raised once and looked at between steps.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// A flag that Ctrl-C and SIGTERM raise. A process can have one; where it cannot be installed, the
-    /// flag is simply never raised.
+    /// The flag of this process, which Ctrl-C and SIGTERM raise until [`Interrupt::disarm`]; a second
+    /// signal does not wait for the step. Where no handler can be installed a signal stops at once.
     pub fn from_signals() -> Self {
-        let flag = Interrupt::default();
-        let raised = flag.clone();
-        let installed = ctrlc::set_handler(move || {
-            if raised.is_raised() {
-                std::process::exit(130); // asked twice: do not wait for the step
+        static FLAG: OnceLock<Interrupt> = OnceLock::new();
+        TRAINING.store(true, Ordering::SeqCst);
+        FLAG.get_or_init(|| {
+            let flag = Interrupt::default();
+            let raised = flag.clone();
+            let installed = ctrlc::set_handler(move || {
+                if raised.is_raised() || !TRAINING.load(Ordering::SeqCst) {
+                    std::process::exit(130);
+                }
+                eprintln!("\nfinishing this step, then saving; press Ctrl-C again to stop at once");
+                raised.raise();
+            });
+            if let Err(error) = installed {
+                eprintln!("warning: Ctrl-C will stop at once, without saving: {error}");
             }
-            eprintln!("\nfinishing this step, then saving; press Ctrl-C again to stop at once");
-            raised.raise();
-        });
-        if let Err(error) = installed {
-            eprintln!("warning: Ctrl-C will stop at once, without saving: {error}");
-        }
-        flag
+            flag
+        })
+        .clone()
+    }
+
+    /// Training is over: the next signal stops the process at once.
+    pub fn disarm(&self) {
+        TRAINING.store(false, Ordering::SeqCst);
     }
 
     /// Asks the run to stop.

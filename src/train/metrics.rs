@@ -27,9 +27,10 @@ pub struct Row {
     /// Whether the step was left out because its loss or gradient was not finite.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skipped: bool,
-    /// Validation loss after the step, nats per token, by language; empty when not validated.
+    /// Validation loss after the step, nats per token, by language; null when not finite, empty when
+    /// not validated.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub validation: BTreeMap<String, f64>,
+    pub validation: BTreeMap<String, Option<f64>>,
     /// What depends on the machine.
     pub machine: Machine,
 }
@@ -76,9 +77,9 @@ impl MetricsFile {
     }
 }
 
-/// Whether the file holds every row up to `step`.
-pub(super) fn is_complete(path: &Path, step: u64) -> bool {
-    rows_until(path, step).len() as u64 == step
+/// Hash of the rows 1 to `step` of the file, machine aside; another one when any is missing.
+pub(super) fn hash_until(path: &Path, step: u64) -> Hash {
+    deterministic_hash(&rows_until(path, step))
 }
 
 /// The unbroken run of rows 1, 2, … up to `step` at the head of the file; a torn last line, which a

@@ -66,8 +66,8 @@ pub struct Summary {
     pub tokens: u64,
     /// Steps left out because of a loss or gradient that was not finite.
     pub skipped: u64,
-    /// Validation loss at the last step, nats per token, by language.
-    pub validation: BTreeMap<String, f64>,
+    /// Validation loss at the last step, nats per token, by language; null when not finite.
+    pub validation: BTreeMap<String, Option<f64>>,
     /// Seconds in steps, over all sittings.
     pub seconds: f64,
     /// Training tokens a second.
@@ -82,8 +82,9 @@ impl Summary {
     /// The summary of a finished run's metrics.
     pub fn of(rows: &[Row], parameters: u64) -> Self {
         let seconds: f64 = rows.iter().map(|row| row.machine.seconds).sum();
-        let mean =
-            |f: fn(&Machine) -> f64| rows.iter().map(|r| f(&r.machine) * r.machine.seconds).sum::<f64>() / seconds;
+        let mean = |f: fn(&Machine) -> f64| {
+            rows.iter().map(|r| f(&r.machine) * r.machine.seconds).sum::<f64>() / seconds.max(f64::MIN_POSITIVE)
+        };
         Summary {
             parameters,
             steps: rows.len() as u64,
@@ -164,7 +165,6 @@ impl<'a> Run<'a> {
         for reason in &rejected {
             eprintln!("warning: passing over {reason}");
         }
-        let found = found.filter(|c| metrics::is_complete(&path, c.state.step));
         let at = match found {
             Some(checkpoint) => checkpoint,
             None if start == Start::Resume => {
@@ -172,6 +172,7 @@ impl<'a> Run<'a> {
             }
             None => begin(setup),
         };
+        checkpoint::remove_after(setup.directory, at.state.step)?;
         let arbiter = setup.directory.join("arbiter.json");
         if at.state.step == 0 || !arbiter.exists() {
             let verdict = preflight(&mut decoder, &initialise(setup.config, setup.seed), &setup.data.batch(0))?;
@@ -213,8 +214,8 @@ impl<'a> Run<'a> {
         if self.validates_at(row.step) {
             row.validation = self.validate()?;
             let losses = row.validation.values();
-            self.at.state.validation =
-                (!row.validation.is_empty()).then(|| losses.sum::<f64>() / row.validation.len() as f64);
+            let total: Option<f64> = losses.copied().sum();
+            self.at.state.validation = total.map(|sum| sum / row.validation.len().max(1) as f64);
         }
         self.metrics.append(&row)?;
         if self.at.state.skipped_in_a_row >= SKIPS {
@@ -260,7 +261,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn validate(&mut self) -> Result<BTreeMap<String, f64>, ModelError> {
+    fn validate(&mut self) -> Result<BTreeMap<String, Option<f64>>, ModelError> {
         let mut losses = BTreeMap::new();
         for (language, batches) in self.setup.validation {
             let mut total = LossSum::default();
@@ -268,7 +269,7 @@ impl<'a> Run<'a> {
                 let loss = self.decoder.loss(&self.at.parameters, window(batch))?;
                 total = LossSum { nats: total.nats + loss.nats, tokens: total.tokens + loss.tokens };
             }
-            losses.insert(language.clone(), total.mean());
+            losses.insert(language.clone(), Some(total.mean()).filter(|loss| loss.is_finite()));
         }
         Ok(losses)
     }
@@ -296,6 +297,7 @@ impl<'a> Run<'a> {
     /// The metrics reach the disk before the checkpoint that counts on them.
     fn save(&mut self) -> Result<(), TrainError> {
         self.metrics.sync()?;
+        self.at.state.metrics = metrics::hash_until(&self.setup.directory.join("metrics.jsonl"), self.at.state.step);
         self.at.save(self.setup.directory)?;
         checkpoint::thin_out(self.setup.directory, self.setup.recipe.keep_last)
     }
@@ -316,6 +318,7 @@ fn begin(setup: &Setup) -> Checkpoint {
         updates: 0,
         skipped_in_a_row: 0,
         validation: None,
+        metrics: metrics::deterministic_hash(&[]),
         made_from: setup.made_from.clone(),
         files: BTreeMap::new(),
     };

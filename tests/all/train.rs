@@ -152,7 +152,7 @@ fn old_checkpoints_go_and_the_best_stays() {
     let best = rows
         .iter()
         .filter(|r| !r.validation.is_empty())
-        .min_by(|a, b| a.validation["toy"].total_cmp(&b.validation["toy"]));
+        .min_by(|a, b| a.validation["toy"].unwrap().total_cmp(&b.validation["toy"].unwrap()));
     let mut kept: Vec<u64> = (1..=40).filter(|step| checkpoint_dir(dir.path(), *step).exists()).collect();
     kept.sort_unstable();
     let mut expected = vec![best.unwrap().step, 40];
@@ -220,6 +220,68 @@ fn steps_without_a_finite_loss_are_left_out_and_five_in_a_row_end_the_run() {
     assert_eq!(rows.iter().filter(|r| r.skipped).map(|r| r.step).collect::<Vec<_>>(), [23, 24, 25, 26, 27]);
     let (found, _) = latest(dir.path(), &config(), &job.identity).unwrap();
     assert_eq!(found.unwrap().state.step, 20, "the last checkpoint is unharmed");
+}
+
+#[test]
+fn a_diverging_run_stops_and_its_rows_can_still_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut job = job(1);
+    (job.recipe.learning_rate, job.recipe.minimum_learning_rate) = (3e38, 3e38);
+    (job.recipe.warmup_steps, job.recipe.validate_every) = (0, 1);
+    let error = job.run(dir.path(), Start::Continue, &Interrupt::default()).unwrap_err();
+    assert!(matches!(error, TrainError::NotFinite { count: 5, .. }), "{error}");
+    let rows = read_metrics(&dir.path().join("metrics.jsonl")).unwrap();
+    assert!(rows.iter().any(|r| r.validation.get("toy") == Some(&None)), "a loss that is not finite is null");
+    assert!(rows.iter().filter(|r| r.skipped).count() >= 5);
+}
+
+#[test]
+fn altered_metrics_send_the_run_back_to_where_they_are_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut job = job(1);
+    job.recipe.keep_last = 4;
+    let (expected, rows) = job.finish(dir.path(), Start::Continue);
+    let path = dir.path().join("metrics.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines[24] = lines[24].replace("\"loss\":", "\"loss\":1");
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let (found, rejected) = latest(dir.path(), &config(), &job.identity).unwrap();
+    assert!(found.unwrap().state.step == 20 && rejected.len() == 2, "{rejected:?}");
+    assert!(rejected[0].contains("metrics"), "{rejected:?}");
+    // Stopped on the way, the new state counts: nothing that lay further on is left.
+    assert_eq!(job.run(dir.path(), Start::Resume, &interrupted()).unwrap(), Outcome::Interrupted(21));
+    assert!(checkpoint_dir(dir.path(), 21).exists() && !checkpoint_dir(dir.path(), 40).exists());
+    let (again, new_rows) = job.finish(dir.path(), Start::Resume);
+    assert_eq!(again.content_hash(), expected.content_hash());
+    assert_eq!(deterministic_hash(&new_rows), deterministic_hash(&rows));
+}
+
+#[test]
+fn a_state_of_another_version_or_place_or_content_is_not_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let job = job(1);
+    job.finish(dir.path(), Start::Continue);
+    let path = checkpoint_dir(dir.path(), 40).join("state.json");
+    let good = std::fs::read_to_string(&path).unwrap();
+    for (from, to) in
+        [("\"updates\": 40", "\"updates\": 41"), ("\"step\": 40", "\"step\": 30"), ("\"tokens\": 1", "\"tokens\": 2")]
+    {
+        assert!(good.contains(from), "{good}");
+        std::fs::write(&path, good.replace(from, to)).unwrap();
+        let (found, rejected) = latest(dir.path(), &config(), &job.identity).unwrap();
+        assert!(found.unwrap().state.step == 30 && rejected[0].contains("altered"), "{rejected:?}");
+    }
+    for at in 0..good.len() {
+        let mut bad = good.clone().into_bytes();
+        bad[at] ^= 1;
+        std::fs::write(&path, &bad).unwrap();
+        let used = latest(dir.path(), &config(), &job.identity).map(|(found, _)| found.unwrap().state.step);
+        assert!(!matches!(used, Ok(40)), "a flipped bit in byte {at} of state.json");
+    }
+    std::fs::write(&path, good.replace("\"format\": 1", "\"format\": 2")).unwrap();
+    let message = latest(dir.path(), &config(), &job.identity).unwrap_err().to_string();
+    assert!(message.contains("format 2") && message.contains("reads format 1"), "{message}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(super) const ENTRY: Entry = Entry {
 fn difference(kernel: &Tensor) -> Result<f64> {
     let x = tensor(&[2, 3, 6], 1, DType::F64)?;
     let found: Vec<f64> = x.conv1d(kernel, 0, 1, 1, 1)?.flatten_all()?.to_vec1()?;
-    let (x, k): (Vec<Vec<Vec<f64>>>, Vec<Vec<Vec<f64>>>) = (x.to_vec3()?, kernel.to_vec3()?);
+    let (x, k) = (x.to_vec3::<f64>()?, kernel.to_vec3::<f64>()?);
     let mut worst = 0f64;
     for (i, value) in found.iter().enumerate() {
         let (batch, out, at) = (i / 20, i / 5 % 4, i % 5);
