@@ -45,7 +45,11 @@ pub fn step<T: Real>(parameter: &mut [T], gradient: &[T], first: &mut [T], secon
     let pieces = pieces.zip(first.par_chunks_mut(ELEMENTS)).zip(second.par_chunks_mut(ELEMENTS));
     pieces.for_each(|(((parameter, gradient), first), second)| {
         vectorised(|| {
-            for i in 0..parameter.len() {
+            // Slices of one known length: without bounds to check the loop becomes vector code.
+            let n = parameter.len();
+            let (parameter, gradient) = (&mut parameter[..n], &gradient[..n]);
+            let (first, second) = (&mut first[..n], &mut second[..n]);
+            for i in 0..n {
                 let g = gradient[i] * scale;
                 first[i] = beta1 * first[i] + rest1 * g;
                 second[i] = beta2 * second[i] + rest2 * g * g;

@@ -51,6 +51,8 @@ pub fn backward<T: Real>(x: &[T], gain: &[T], inverse_rms: &[T], dy: &[T], dx: &
                 for (((x, dy), dx), &r) in rows {
                     let dot = lane_sum(width, |i| dy[i] * gain[i] * x[i]);
                     let shrink = dot * r * r * scale;
+                    let (x, dy, gain) = (&x[..width], &dy[..width], &gain[..width]);
+                    let (dx, partial) = (&mut dx[..width], &mut partial[..width]);
                     for i in 0..width {
                         dx[i] += r * (dy[i] * gain[i] - x[i] * shrink);
                         partial[i] += dy[i] * (x[i] * r);

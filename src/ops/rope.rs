@@ -57,6 +57,7 @@ fn turn<T: Real>(x: &mut [T], tables: &Tables<T>, start: usize, time: usize, hea
                 let (cos, sin) = (&tables.cos[at..at + half], &tables.sin[at..at + half]);
                 for head in row.chunks_exact_mut(2 * half) {
                     let (first, second) = head.split_at_mut(half);
+                    let (first, second) = (&mut first[..half], &mut second[..half]);
                     for j in 0..half {
                         let (a, b, s) = (first[j], second[j], sign * sin[j]);
                         first[j] = a * cos[j] - b * s;

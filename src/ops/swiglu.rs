@@ -38,7 +38,9 @@ pub fn backward<T: Real>(gate: &[T], up: &[T], dout: &[T], dgate: &mut [T], dup:
     let pieces = inputs.zip(dgate.par_chunks_mut(ELEMENTS)).zip(dup.par_chunks_mut(ELEMENTS));
     pieces.for_each(|((((gate, up), dout), dgate), dup)| {
         vectorised(|| {
-            for i in 0..dout.len() {
+            let n = dout.len();
+            let (gate, up, dgate, dup) = (&gate[..n], &up[..n], &mut dgate[..n], &mut dup[..n]);
+            for i in 0..n {
                 let s = sigmoid(gate[i]);
                 let silu = gate[i] * s;
                 dgate[i] = dout[i] * up[i] * (s + silu * (T::ONE - s));
