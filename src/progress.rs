@@ -26,7 +26,8 @@ impl Progress {
     pub fn new(label: &str, total: u64, unit: &str) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(total);
-            let template = format!("{{prefix:12}} {{bar:32}} {{pos}}/{{len}} {unit} {{msg}} [{{elapsed}} < {{eta}}]");
+            // The time left stands before the message: a narrow terminal cuts the end.
+            let template = format!("{{prefix:10}} {{bar:20}} {{pos}}/{{len}} {unit}, {{eta}} left, {{msg}}");
             if let Ok(style) = ProgressStyle::with_template(&template) {
                 bar.set_style(style);
             }

@@ -2,7 +2,7 @@
 
 use super::text::{HELD_OUT, TOKENIZER, shard_path};
 use super::train::{Trained, last_checkpoint};
-use super::{Pipeline, PipelineError, part, read_json, version, write_json};
+use super::{Pipeline, PipelineError, part, program, read_json, write_json};
 use crate::corpus::read_documents;
 use crate::corpus::shard::Shard;
 use crate::eval::{EvalReport, Evaluation, evaluate};
@@ -25,7 +25,7 @@ impl Pipeline {
         for language in self.recipe.mix.keys() {
             inputs.extend([self.input(&shard_path("train", language))?]);
         }
-        inputs.extend([part("recipe.eval", &self.recipe.eval), part("seed", &self.recipe.seed), version()]);
+        inputs.extend([part("recipe.eval", &self.recipe.eval), part("seed", &self.recipe.seed), program()]);
         let root = self.root().to_path_buf();
         self.stage("eval", inputs, &[EVAL.to_owned()], |_| make_evaluation(&root))?;
         let report: EvalReport = read_json(&self.dir.path(EVAL))?;

@@ -149,9 +149,9 @@ fn part(name: &str, value: &impl Serialize) -> (String, Hash) {
     (name.to_owned(), hash_bytes(&text))
 }
 
-/// The hash of the program's version: another version may compute something else.
-fn version() -> (String, Hash) {
-    ("program".to_owned(), hash_bytes(env!("CARGO_PKG_VERSION").as_bytes()))
+/// The hash of the program's source: another program may make something else of the same inputs.
+fn program() -> (String, Hash) {
+    ("program".to_owned(), hash_bytes(env!("SHIKHA_SOURCE").as_bytes()))
 }
 
 /// Writes `value` as indented JSON with a final newline.

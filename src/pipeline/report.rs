@@ -3,7 +3,7 @@
 use super::evaluate::EVAL;
 use super::text::{BALANCE, FERTILITY, Measurement, NAIVE, TokenBalance};
 use super::train::METRICS;
-use super::{Pipeline, PipelineError, part, read_json, version, write_json};
+use super::{Pipeline, PipelineError, part, program, read_json, write_json};
 use crate::arbiter::Verdict;
 use crate::artifact::{Hash, write_atomic};
 use crate::eval::EvalReport;
@@ -92,7 +92,7 @@ impl Pipeline {
 
     /// The figures show nothing that depends on the machine, so its part of the metrics is left out.
     fn result_inputs(&self) -> Result<BTreeMap<String, Hash>, PipelineError> {
-        let mut inputs = BTreeMap::from([self.input(EVAL)?, self.input(FERTILITY)?, self.input(BALANCE)?, version()]);
+        let mut inputs = BTreeMap::from([self.input(EVAL)?, self.input(FERTILITY)?, self.input(BALANCE)?, program()]);
         inputs.insert("metrics".to_owned(), deterministic_hash(&read_metrics(&self.dir.path(METRICS))?));
         inputs.extend([part("recipe", &self.recipe)]);
         Ok(inputs)

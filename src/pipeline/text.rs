@@ -1,6 +1,6 @@
 //! From the manifest to token shards: documents, tokenizers, shards, fertility and balance.
 
-use super::{Context, Pipeline, PipelineError, part, read_json, version, write_json};
+use super::{Context, Pipeline, PipelineError, part, program, read_json, write_json};
 use crate::artifact::Hash;
 use crate::corpus::balance::{self, LanguageBalance};
 use crate::corpus::shard::write_shard;
@@ -63,7 +63,7 @@ impl Pipeline {
     /// # Errors
     /// When a source is missing or wrong, or no text is left.
     pub fn corpus(&mut self) -> Result<String, PipelineError> {
-        let inputs = [part("recipe.corpus", &self.recipe.corpus), part("recipe.mix", &self.recipe.mix), version()];
+        let inputs = [part("recipe.corpus", &self.recipe.corpus), part("recipe.mix", &self.recipe.mix), program()];
         let mut inputs = BTreeMap::from(inputs);
         inputs.insert("manifest".to_owned(), self.manifest.hash());
         let outputs = [TRAIN, HELD_OUT, PARALLEL, CORPUS_REPORT].map(str::to_owned);
@@ -79,7 +79,7 @@ impl Pipeline {
     /// When training fails or a file cannot be written.
     pub fn tokenizers(&mut self) -> Result<String, PipelineError> {
         self.corpus()?;
-        let inputs = BTreeMap::from([self.input(TRAIN)?, part("recipe.tokenizer", &self.recipe.tokenizer), version()]);
+        let inputs = BTreeMap::from([self.input(TRAIN)?, part("recipe.tokenizer", &self.recipe.tokenizer), program()]);
         let outputs = [TOKENIZER, NAIVE_TOKENIZER].map(str::to_owned);
         let root = self.root().to_path_buf();
         self.stage("tokenizers", inputs, &outputs, |context| make_tokenizers(context, &root))?;
@@ -100,7 +100,7 @@ impl Pipeline {
         inputs.extend([
             part("recipe.mix", &self.recipe.mix),
             part("recipe.tokenizer", &self.recipe.tokenizer),
-            version(),
+            program(),
         ]);
         let parts = ["train", "held_out"].into_iter();
         let mut outputs: Vec<String> =
@@ -119,7 +119,7 @@ impl Pipeline {
         self.tokenizers()?;
         let artifacts = [HELD_OUT, PARALLEL, TOKENIZER, NAIVE_TOKENIZER].map(|name| self.input(name));
         let mut inputs = artifacts.into_iter().collect::<Result<BTreeMap<_, _>, _>>()?;
-        inputs.extend([part("recipe.tokenizer", &self.recipe.tokenizer), version()]);
+        inputs.extend([part("recipe.tokenizer", &self.recipe.tokenizer), program()]);
         let root = self.root().to_path_buf();
         self.stage("fertility", inputs, &[FERTILITY.to_owned()], |context| make_fertility(context, &root))?;
         let measurements: Vec<Measurement> = read_json(&self.dir.path(FERTILITY))?;

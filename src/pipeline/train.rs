@@ -1,7 +1,7 @@
 //! The training stage, and loading what it made.
 
 use super::text::{TOKENIZER, shard_input, shard_path};
-use super::{Pipeline, PipelineError, part, version};
+use super::{Pipeline, PipelineError, part, program};
 use crate::artifact::Hash;
 use crate::corpus::loader::{Batch, Loader, validation_windows};
 use crate::corpus::shard::Shard;
@@ -78,7 +78,7 @@ impl Pipeline {
         self.shards()?;
         let identity = self.identity()?;
         let mut inputs = identity.clone();
-        inputs.extend([version()]);
+        inputs.extend([program()]);
         let mut outputs = vec![METRICS.to_owned(), ARBITER.to_owned()];
         let files = ["model.safetensors", "optimizer.safetensors", "state.json"];
         outputs.extend(files.map(|file| last_checkpoint(&self.recipe, file)));
@@ -89,7 +89,8 @@ impl Pipeline {
         Ok(describe(&Summary::of(&rows, parameters as u64)))
     }
 
-    /// Hashes of everything that decides the weights, named as a user would.
+    /// Hashes of everything that decides the weights, named as a user would. The program is no part of
+    /// it: a run of days may go on under a newer one; --force trains again.
     fn identity(&self) -> Result<Identity, PipelineError> {
         let recipe = &self.recipe;
         let mut identity = BTreeMap::from([

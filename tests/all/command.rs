@@ -73,6 +73,31 @@ fn a_run_directory_that_is_held_or_cannot_be_made_is_refused() {
 }
 
 #[test]
+fn a_write_that_fails_half_way_keeps_what_was_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let run_dir = dir.path().join("run");
+    let first = recipe(dir.path(), |text| text);
+    let arguments = |path: &Path| format!("corpus {} --run-dir {}", path.display(), run_dir.display());
+    // Files may not grow past some tens of kilobytes, as on a disk that is nearly full.
+    let limited = |path: &Path, limit: &str| {
+        let script = format!("trap '' XFSZ; {limit} exec {} {}", env!("CARGO_BIN_EXE_shikha"), arguments(path));
+        Command::new("sh").args(["-c", &script]).env_remove("SHIKHA_MIRROR").output().unwrap()
+    };
+    assert!(limited(&first, "").status.success());
+    let train = run_dir.join("corpus/train.jsonl");
+    let before = std::fs::read(&train).unwrap();
+    let second = recipe(dir.path(), |text| text.replace("held_out = 0.1", "held_out = 0.2"));
+    let failed = limited(&second, "ulimit -f 60;");
+    let message = String::from_utf8(failed.stderr).unwrap();
+    assert!(!failed.status.success() && message.contains("shikha: cannot write"), "{message}");
+    assert!(std::fs::read(&train).unwrap() == before, "the old text is whole");
+    let names: Vec<_> = std::fs::read_dir(run_dir.join("corpus")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 4, "no rubbish: {names:?}");
+    assert!(limited(&second, "").status.success());
+    assert!(std::fs::read(&train).unwrap() != before);
+}
+
+#[test]
 fn asked_to_stop_it_saves_and_resumes_to_the_same_bits() {
     let dir = tempfile::tempdir().unwrap();
     let path = recipe(dir.path(), |text| text);

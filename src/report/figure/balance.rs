@@ -38,7 +38,7 @@ pub fn balance(units: &[Share], caption: &str) -> Result<Figure, ReportError> {
             let (low, middle, high) = (rows - i as f64 - 0.82, rows - i as f64 - 0.5, rows - i as f64 - 0.18);
             let name = anchored(13, &INK, HPos::Right, VPos::Center);
             chart
-                .draw_series([Text::new(format!("{}\u{a0}\u{a0}", unit.unit), (-0.02, middle), name)])
+                .draw_series([EmptyElement::at((0.0, middle)) + Text::new(unit.unit.clone(), (-10, 0), name)])
                 .map_err(failed(ID))?;
             let mut start = 0.0;
             for (language, share) in &unit.shares {

@@ -53,18 +53,16 @@ pub fn loss(points: &[LossPoint], caption: &str) -> Result<Figure, ReportError> 
             let y = rows - i as f64 - 0.5;
             let colour = language_colour(&point.language);
             let [low, high] = point.interval;
-            let name = format!("{}, {}\u{a0}\u{a0}", language_name(&point.language), point.model);
+            let name = format!("{}, {}", language_name(&point.language), point.model);
             let left = anchored(13, &INK, HPos::Right, VPos::Center);
             let beside = anchored(12, &INK, HPos::Left, VPos::Center);
             let line = PathElement::new(vec![(low, y), (high, y)], colour.stroke_width(3));
             chart.draw_series([line]).map_err(failed(ID))?;
             let fill = if point.model == "trained" { colour.filled() } else { colour.mix(0.45).filled() };
             chart.draw_series([Circle::new((point.value, y), 6, fill)]).map_err(failed(ID))?;
+            chart.draw_series([EmptyElement::at((0.0, y)) + Text::new(name, (-10, 0), left)]).map_err(failed(ID))?;
             chart
-                .draw_series([
-                    Text::new(name, (-0.015 * right, y), left),
-                    Text::new(number(point.value), (high + 0.015 * right, y), beside),
-                ])
+                .draw_series([Text::new(number(point.value), (high + 0.015 * right, y), beside)])
                 .map_err(failed(ID))?;
         }
         Ok(())

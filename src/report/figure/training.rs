@@ -50,7 +50,7 @@ pub fn training(curve: &Curve) -> Result<Figure, ReportError> {
             .x_desc("training tokens")
             .y_desc("nats per token")
             .label_style(font(12, &INK))
-            .x_label_formatter(&|x| super::super::claims::number(*x))
+            .x_label_formatter(&|x| count(*x, last.0))
             .draw()
             .map_err(failed(ID))?;
         let chance = [(0.0, curve.chance), (last.0, curve.chance)];
@@ -72,6 +72,15 @@ pub fn training(curve: &Curve) -> Result<Figure, ReportError> {
         Ok(())
     })?;
     Ok(Figure { id: ID, svg, csv: csv(curve) })
+}
+
+/// A count in the unit of the largest on its axis.
+fn count(x: f64, largest: f64) -> String {
+    let units = [(1e9, " B"), (1e6, " M"), (1e3, " k")];
+    match units.iter().find(|(unit, _)| largest >= *unit) {
+        Some((unit, name)) => format!("{}{name}", (x / unit * 100.0).round() / 100.0),
+        None => x.to_string(),
+    }
 }
 
 /// Moves labels apart until no two are closer than `gap`.
