@@ -123,7 +123,26 @@ impl Tokenizer {
         }
         let end_of_text =
             inner.token_to_id(END_OF_TEXT).ok_or_else(|| refuse(format!("it has no {END_OF_TEXT} token")))?;
-        Ok(Tokenizer { inner, end_of_text })
+        let tokenizer = Tokenizer { inner, end_of_text };
+        tokenizer.check().map_err(refuse)?;
+        Ok(tokenizer)
+    }
+
+    /// Refuses a vocabulary that could lose text or give an id the model has no row for.
+    fn check(&self) -> Result<(), String> {
+        let mut missing = [true; 256];
+        for id in 0..self.vocabulary_size() as u32 {
+            let bytes = self
+                .token_bytes(id)
+                .ok_or_else(|| format!("id {id} is unused or its token is not written in the byte-level alphabet"))?;
+            if let [byte] = bytes[..] {
+                missing[usize::from(byte)] = false;
+            }
+        }
+        match missing.iter().position(|missing| *missing) {
+            Some(byte) => Err(format!("it has no token for the byte 0x{byte:02x}, so it would lose text")),
+            None => Ok(()),
+        }
     }
 
     /// The standard `tokenizer.json`.

@@ -122,6 +122,26 @@ fn wrong_files_are_refused_with_what_is_wrong() {
     let mut value: serde_json::Value = serde_json::from_str(&json).unwrap();
     value["model"]["merges"][0] = serde_json::json!(["zz", "qq"]);
     refused(&value.to_string());
+    let edited = |edit: &dyn Fn(&mut serde_json::Map<String, serde_json::Value>)| {
+        let mut value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        edit(value["model"]["vocab"].as_object_mut().unwrap());
+        value["model"]["merges"] = serde_json::json!([]);
+        value.to_string()
+    };
+    let without_a_byte = edited(&|vocab| {
+        let id = vocab.remove("A").unwrap();
+        vocab.insert("AAAA".to_owned(), id);
+    });
+    assert!(refused(&without_a_byte).contains("byte 0x41"));
+    let gap = edited(&|vocab| {
+        vocab.insert("AAAA".to_owned(), serde_json::json!(9000));
+    });
+    assert!(refused(&gap).contains("is unused"));
+    let plain_text = edited(&|vocab| {
+        let id = vocab.remove("A").unwrap();
+        vocab.insert("ক".to_owned(), id);
+    });
+    assert!(refused(&plain_text).contains("byte-level alphabet"));
     value["model"] = serde_json::json!({"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"});
     assert!(refused(&value.to_string()).contains("BPE"));
     assert!(Tokenizer::load(Path::new("nowhere.json")).unwrap_err().to_string().contains("nowhere.json"));
