@@ -9,7 +9,7 @@
 //! | 4 | [`eval`] | loss per token, character and byte, with intervals; the random twin |
 //! | 4 | [`defects`] | what Candle and Burn do wrong as training backends |
 //! | 3 | [`train`] | trainer, optimizer, schedule, checkpoints, metrics |
-//! | 2 | [`model`] | configuration, decoder, initialisation, generation, export |
+//! | 2 | [`model`] | configuration, decoder, initialisation, generation |
 //! | 2 | [`arbiter`] | does every parameter learn? five questions for any framework |
 //! | 1 | [`ops`] | differentiable fused ops |
 //! | 1 | [`tokenizer`] | pre-tokenizers, BPE training, fertility |

@@ -46,7 +46,7 @@ impl GenerateArgs {
         write!(out, "{}", self.prompt)?;
         let room = trained.config.max_position_embeddings - session.len();
         for _ in 0..self.tokens.min(room) {
-            let id = sampler.choose(&logits);
+            let id = sampler.choose(&logits)?;
             if id == end {
                 break;
             }

@@ -165,7 +165,10 @@ impl<T: Real> Decoder<T> {
 
     fn check(&self, window: &Window) -> Result<Size, ModelError> {
         let (context, vocabulary) = (self.config.max_position_embeddings, self.config.vocab_size);
-        if window.time > context || window.time == 0 {
+        if window.time == 0 || window.inputs.is_empty() {
+            return Err(ModelError::Empty);
+        }
+        if window.time > context {
             return Err(ModelError::TooLong { found: window.time, context });
         }
         let rows = window.inputs.len();

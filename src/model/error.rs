@@ -38,6 +38,12 @@ pub enum ModelError {
         /// Tokens the model can attend to.
         context: usize,
     },
+    /// No token to work on.
+    #[error("there is no token to work on; give at least one")]
+    Empty,
+    /// Logits that are no numbers: the weights are damaged or the training diverged.
+    #[error("the model's logits are not finite; check the run's losses, or take an earlier checkpoint")]
+    NotFinite,
     /// A token id outside the vocabulary.
     #[error("token id {id} is outside the model's vocabulary of {vocabulary}; use the tokenizer it was trained with")]
     Token {

@@ -37,11 +37,14 @@ impl<'a> Session<'a> {
     /// Appends `ids` and gives the logits after the last one, `[vocabulary]`.
     ///
     /// # Errors
-    /// [`ModelError::TooLong`] or [`ModelError::Token`]; the session is unchanged then.
+    /// [`ModelError::Empty`], [`ModelError::TooLong`] or [`ModelError::Token`]; the session is unchanged then.
     pub fn extend(&mut self, ids: &[u32]) -> Result<Vec<f32>, ModelError> {
         let (context, vocabulary) = (self.config.max_position_embeddings, self.config.vocab_size);
         let found = self.length + ids.len();
-        if ids.is_empty() || found > context {
+        if ids.is_empty() {
+            return Err(ModelError::Empty);
+        }
+        if found > context {
             return Err(ModelError::TooLong { found, context });
         }
         if let Some(id) = ids.iter().find(|id| **id as usize >= vocabulary) {
@@ -135,11 +138,20 @@ impl Sampler {
     }
 
     /// The next token for `logits` `[vocabulary]`; ties go to the smaller id.
-    pub fn choose(&mut self, logits: &[f32]) -> u32 {
+    ///
+    /// # Errors
+    /// [`ModelError::NotFinite`] when a logit is no number, [`ModelError::Empty`] without any.
+    pub fn choose(&mut self, logits: &[f32]) -> Result<u32, ModelError> {
+        if logits.is_empty() {
+            return Err(ModelError::Empty);
+        }
+        if logits.iter().any(|z| !z.is_finite()) {
+            return Err(ModelError::NotFinite);
+        }
         let mut order: Vec<u32> = (0..logits.len() as u32).collect();
         order.sort_by(|a, b| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b)));
         if self.temperature == 0.0 {
-            return order[0];
+            return Ok(order[0]);
         }
         let max = f64::from(logits[order[0] as usize]);
         let weight = |id: &u32| ((f64::from(logits[*id as usize]) - max) / self.temperature).exp();
@@ -159,6 +171,6 @@ impl Sampler {
             left -= w;
             left < 0.0
         });
-        order[chosen.unwrap_or(count - 1)]
+        Ok(order[chosen.unwrap_or(count - 1)])
     }
 }

@@ -2,14 +2,16 @@
 
 use super::text::{TOKENIZER, shard_input, shard_path};
 use super::{Pipeline, PipelineError, part, program};
-use crate::artifact::Hash;
+use crate::artifact::{Hash, hash_file};
 use crate::corpus::loader::{Batch, Loader, validation_windows};
 use crate::corpus::shard::Shard;
-use crate::model::{Config, Parameters, load_weights};
+use crate::model::{Config, Parameters};
 use crate::progress::Progress;
 use crate::recipe::Recipe;
 use crate::tokenizer::Tokenizer;
-use crate::train::{Identity, Interrupt, Outcome, Setup, Start, Summary, checkpoint_dir, read_metrics, train};
+use crate::train::{
+    Checkpoint, Identity, Interrupt, Outcome, Setup, Start, Summary, TrainError, checkpoint_dir, read_metrics, train,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -40,8 +42,12 @@ impl Trained {
         let recipe = Recipe::from_file(&directory.join("recipe.toml"))?;
         let tokenizer = Tokenizer::load(&directory.join(TOKENIZER))?;
         let config = config(&recipe, &tokenizer)?;
-        let weights = checkpoint_dir(directory, recipe.train.steps).join("model.safetensors");
-        let parameters = load_weights(&weights, &config)?;
+        let step = recipe.train.steps;
+        let Checkpoint { state, parameters, .. } = Checkpoint::load(directory, step, &config)?;
+        if state.made_from.get(TOKENIZER) != Some(&hash_file(&directory.join(TOKENIZER))?) {
+            let problem = format!("was trained with another {TOKENIZER}; restore that file, or run the stages again");
+            return Err(TrainError::Checkpoint { path: checkpoint_dir(directory, step), problem }.into());
+        }
         Ok(Trained { recipe, tokenizer, config, parameters })
     }
 }

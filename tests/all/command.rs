@@ -145,4 +145,18 @@ fn generates_from(run: &Path) {
     let long = "আমি ".repeat(300);
     assert!(refusal(&["generate", &long, "--run-dir", run]).contains("context of 128"));
     assert!(refusal(&["generate", "a", "--run-dir", run, "--top-p", "0"]).contains("top_p"));
+    // A flipped bit that leaves every weight finite, and another tokenizer of the same size.
+    for (file, word) in [("checkpoints/step-000160/model.safetensors", "altered"), ("tokenizer.json", "another")] {
+        let path = Path::new(run).join(file);
+        let good = std::fs::read(&path).unwrap();
+        let mut bad = good.clone();
+        match file {
+            "tokenizer.json" => bad.push(b'\n'),
+            _ => *bad.last_mut().unwrap() ^= 0x80,
+        }
+        std::fs::write(&path, bad).unwrap();
+        let message = refusal(&["generate", "a", "--run-dir", run]);
+        assert!(message.contains(word), "{message}");
+        std::fs::write(&path, good).unwrap();
+    }
 }

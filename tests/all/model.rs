@@ -161,18 +161,23 @@ fn too_many_tokens_and_strange_tokens_are_refused() {
     assert!(message.contains("context of 4"), "{message}");
     let message = session.extend(&[1, 50]).unwrap_err().to_string();
     assert!(message.contains("token id 50") && message.contains("vocabulary of 50"), "{message}");
+    assert!(session.extend(&[]).unwrap_err().to_string().contains("no token"));
     assert!(session.is_empty());
 }
 
 #[test]
 fn the_sampler_keeps_to_its_nucleus() {
     let logits = [1.0f32, 3.0, 2.0, -1.0];
-    assert_eq!(Sampler::new(0.0, 1.0, 1).unwrap().choose(&logits), 1);
+    assert_eq!(Sampler::new(0.0, 1.0, 1).unwrap().choose(&logits).unwrap(), 1);
     let mut sampler = Sampler::new(1.0, 0.8, 1).unwrap(); // the two likeliest hold 0.65 + 0.24
-    let drawn: Vec<u32> = (0..2000).map(|_| sampler.choose(&logits)).collect();
+    let drawn: Vec<u32> = (0..2000).map(|_| sampler.choose(&logits).unwrap()).collect();
     assert!(drawn.iter().all(|id| [1, 2].contains(id)));
     let share = drawn.iter().filter(|id| **id == 1).count() as f64 / 2000.0;
     assert!((share - 0.731).abs() < 0.03, "{share}"); // e³/(e³+e²)
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        assert!(sampler.choose(&[1.0, bad]).unwrap_err().to_string().contains("not finite"));
+    }
+    assert!(sampler.choose(&[]).is_err());
     assert!(Sampler::new(f64::NAN, 1.0, 1).is_err() && Sampler::new(1.0, 0.0, 1).is_err());
 }
 
