@@ -14,6 +14,7 @@ pub struct Composed {
     vars: BTreeMap<String, Var>,
     cos: Tensor,
     sin: Tensor,
+    mask: Tensor,
     optimizer: AdamW,
 }
 
@@ -36,7 +37,9 @@ impl Composed {
             let values: Vec<f32> = (0..context * half).map(|i| f(angle(i)) as f32).collect();
             Tensor::from_vec(values, (context, half), &Device::Cpu)
         };
-        Ok(Composed { config: config.clone(), vars, cos: table(f64::cos)?, sin: table(f64::sin)?, optimizer })
+        let above = |i: usize| if i % context > i / context { f32::NEG_INFINITY } else { 0.0 };
+        let mask = Tensor::from_vec((0..context * context).map(above).collect(), (context, context), &Device::Cpu)?;
+        Ok(Composed { config: config.clone(), vars, cos: table(f64::cos)?, sin: table(f64::sin)?, mask, optimizer })
     }
 
     /// One step on windows of `time` tokens; gives the loss before it, nats per token.
@@ -76,12 +79,14 @@ impl Composed {
         let k = candle_nn::rotary_emb::rope_slow(&k, &cos, &sin)?;
         let repeat = |x: Tensor| {
             let group = heads / kv_heads;
+            if group == 1 {
+                return Ok(x);
+            }
             x.unsqueeze(2)?.expand((b, kv_heads, group, t, dim))?.contiguous()?.reshape((b, heads, t, dim))
         };
         let (k, v) = (repeat(k)?, repeat(v)?);
         let scores = (q.matmul(&k.t()?)? * (1.0 / (dim as f64).sqrt()))?;
-        let mask: Vec<f32> = (0..t * t).map(|i| if i % t > i / t { f32::NEG_INFINITY } else { 0.0 }).collect();
-        let scores = scores.broadcast_add(&Tensor::from_vec(mask, (t, t), &Device::Cpu)?)?;
+        let scores = scores.broadcast_add(&self.mask.narrow(0, 0, t)?.narrow(1, 0, t)?)?;
         let attended = candle_nn::ops::softmax(&scores, D::Minus1)?.matmul(&v)?;
         self.linear(&attended.transpose(1, 2)?.contiguous()?.reshape((b, t, d))?, &format!("{prefix}.o_proj"))
     }
