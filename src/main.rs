@@ -4,6 +4,10 @@ mod command;
 
 use std::process::ExitCode;
 
+// Lets the defect catalogue and the fault corpus name the op that cut a graph.
+#[global_allocator]
+static ALLOCATOR: shikha::arbiter::candle::Tracer = shikha::arbiter::candle::Tracer;
+
 fn main() -> ExitCode {
     match command::run() {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,7 +1,13 @@
 //! Tests of the program as its users meet it, in one binary so that it links once.
 
+// Names the op that cut a graph, for the tests of the arbiter.
+#[global_allocator]
+static ALLOCATOR: shikha::arbiter::candle::Tracer = shikha::arbiter::candle::Tracer;
+
 #[path = "all/arbiter.rs"]
 mod arbiter;
+#[path = "all/arbiter_candle.rs"]
+mod arbiter_candle;
 #[path = "all/command.rs"]
 mod command;
 #[path = "all/corpus.rs"]

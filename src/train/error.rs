@@ -13,6 +13,9 @@ pub enum TrainError {
     /// The model refused its weights or its input.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// The arbiter could not run the model.
+    #[error("the arbiter's pre-flight: {0}")]
+    Arbiter(crate::arbiter::ModelFault),
     /// A parameter would not learn.
     #[error("training does not start: {}; the whole verdict is in {}", .findings.join("; "), report.display())]
     Preflight {

@@ -175,7 +175,8 @@ impl<'a> Run<'a> {
         checkpoint::remove_after(setup.directory, at.state.step)?;
         let arbiter = setup.directory.join("arbiter.json");
         if at.state.step == 0 || !arbiter.exists() {
-            let verdict = preflight(&mut decoder, &initialise(setup.config, setup.seed), &setup.data.batch(0))?;
+            let parameters = initialise(setup.config, setup.seed);
+            let verdict = preflight(&mut decoder, &parameters, &setup.data.batch(0), setup.recipe)?;
             super::preflight::require(&verdict, &arbiter)?;
         }
         let metrics = MetricsFile::cut(&path, at.state.step)?;

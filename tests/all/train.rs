@@ -290,12 +290,12 @@ fn the_preflight_passes_a_healthy_model_and_names_a_dead_parameter() {
     let batch = Toy { batch: 8, empty_from: u64::MAX }.batch(0);
     let mut decoder = Decoder::new(config.clone(), false).unwrap();
     let healthy: Parameters<f32> = initialise(&config, 1);
-    let verdict = preflight(&mut decoder, &healthy, &batch).unwrap();
+    let verdict = preflight(&mut decoder, &healthy, &batch, &recipe(40, 1)).unwrap();
     assert!(verdict.passed() && verdict.parameters == healthy.tensors().len(), "{}", verdict.report());
     let mut dead = healthy.clone();
     let gain = dead.tensors().iter().find(|t| t.name == "model.layers.1.input_layernorm.weight").unwrap().clone();
     dead.values_mut(&gain).fill(0.0); // its projections get no input, so no gradient
-    let verdict = preflight(&mut decoder, &dead, &batch).unwrap();
+    let verdict = preflight(&mut decoder, &dead, &batch, &recipe(40, 1)).unwrap();
     assert!(!verdict.passed());
     let named: Vec<&str> = verdict.findings.iter().map(|f| f.parameter.as_str()).collect();
     for part in ["q_proj", "k_proj", "v_proj"] {

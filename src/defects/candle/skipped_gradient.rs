@@ -1,6 +1,6 @@
 //! `Optimizer::step` passes over a variable that has no gradient.
 
-use crate::arbiter::{Expectation, Gradient, Parameter, Subject, judge};
+use crate::arbiter::{Closure, Parameter, Questions, judge};
 use crate::defects::{Entry, Kind, Verdict};
 use candle_core::{Device, Result, Var};
 use candle_nn::{Optimizer, SGD};
@@ -30,18 +30,10 @@ fn reproduce() -> Result<Verdict> {
     Ok(Verdict::when(before == after, format!("the step succeeded and the weight went from {before} to {after}")))
 }
 
-/// The same missing gradient, shown to the arbiter.
-struct Missing;
-
-impl Subject for Missing {
-    fn show(&self, look: &mut dyn FnMut(&Parameter, Option<Gradient>)) {
-        let parameter = Parameter { name: "w".to_owned(), shape: vec![1], expectation: Expectation::Trainable };
-        look(&parameter, None);
-    }
-}
-
 fn control() -> Result<Verdict> {
-    let verdict = judge(&Missing);
+    let parameter = Parameter::new("w", [1]);
+    let mut missing = Closure::new(vec![(parameter, vec![2.0])], |w, _| Ok((w[0][0], vec![None])));
+    let verdict = judge(&mut missing, &Questions::default()).map_err(candle_core::Error::wrap)?;
     let named = verdict.findings.iter().any(|f| f.parameter == "w");
     Ok(Verdict::when(!named, verdict.report().trim().replace('\n', ";")))
 }

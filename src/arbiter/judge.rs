@@ -1,0 +1,170 @@
+//! The questions in their order, cheapest first.
+
+use super::{Finding, ModelFault, Parameter, Question, Subject, Verdict, applied, presence, repeatable, right};
+
+/// Which questions to ask, and how closely. The default asks everything the subject allows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Questions {
+    /// How to ask *right*; `None` leaves it out.
+    pub right: Option<RightSettings>,
+    /// Training steps to watch for *applied*; 0 leaves it out. Some defects look right at the first.
+    pub steps: usize,
+    /// Whether to ask *repeatable*.
+    pub repeatable: bool,
+    /// What the caller knows from outside the framework about the parameters there must be.
+    pub expected: Vec<Expected>,
+    /// Seed of the random directions.
+    pub seed: u64,
+}
+
+/// How closely to ask *right*.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RightSettings {
+    /// Random directions a parameter, beside the gradient's own.
+    pub directions: usize,
+    /// Relative error allowed; `None`: 10⁻⁵ where the loss is computed in f64, 2·10⁻² in f32, else 10⁻¹.
+    pub tolerance: Option<f64>,
+}
+
+impl Default for Questions {
+    fn default() -> Self {
+        let right = RightSettings { directions: 2, tolerance: None };
+        Questions { right: Some(right), steps: 3, repeatable: true, expected: Vec::new(), seed: 0 }
+    }
+}
+
+impl Questions {
+    /// The questions that one backward pass answers: *present*, *finite*, *non-zero*.
+    pub fn presence_only() -> Self {
+        Questions { right: None, steps: 0, repeatable: false, ..Questions::default() }
+    }
+
+    /// The same with one more thing known from outside.
+    pub fn expecting(mut self, expected: Expected) -> Self {
+        self.expected.push(expected);
+        self
+    }
+}
+
+/// What is known of the parameters from outside the framework, which can hide some from its own visitor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expected {
+    /// These names are among them.
+    Names(Vec<String>),
+    /// So many parameters (tensors).
+    Count(usize),
+    /// So many numbers in all.
+    Numbers(u64),
+}
+
+/// What all questions work on.
+pub(super) struct Inquiry<'a> {
+    pub subject: &'a mut dyn Subject,
+    pub parameters: Vec<Parameter>,
+    pub verdict: Verdict,
+    pub seed: u64,
+}
+
+impl Inquiry<'_> {
+    pub fn find(&mut self, index: usize, question: Question, evidence: String) {
+        let parameter = self.parameters[index].name.clone();
+        self.verdict.findings.push(Finding { parameter, question, evidence });
+    }
+
+    pub fn note(&mut self, index: usize, question: Question, evidence: String) {
+        let parameter = self.parameters[index].name.clone();
+        self.verdict.notes.push(Finding { parameter, question, evidence });
+    }
+
+    pub fn backward(&mut self) -> Result<f64, ModelFault> {
+        self.verdict.cost.backward += 1;
+        self.subject.backward()
+    }
+
+    pub fn loss_at(&mut self, index: usize, values: &[f64]) -> Option<Result<f64, ModelFault>> {
+        self.verdict.cost.forward += 1;
+        self.subject.loss_at(index, values)
+    }
+
+    /// The gradient of `index` as numbers, when it has the parameter's length.
+    pub fn gradient(&self, index: usize) -> Option<Vec<f64>> {
+        let gradient = self.subject.gradient(index)?;
+        (gradient.len() == self.parameters[index].len()).then(|| gradient.to_vec())
+    }
+
+    pub fn asked(&mut self, question: Question) {
+        if !self.verdict.asked.contains(&question) {
+            self.verdict.asked.push(question);
+        }
+    }
+
+    /// Whether a question found something of parameter `index` already.
+    pub fn failed(&self, index: usize) -> bool {
+        self.verdict.findings.iter().any(|f| f.parameter == self.parameters[index].name)
+    }
+}
+
+/// Asks every parameter every question that `questions` and the subject allow.
+///
+/// *Applied* runs training steps, so the model has moved afterwards: give it a copy, or build a new one.
+///
+/// # Errors
+/// When a pass of the model fails.
+pub fn judge(subject: &mut dyn Subject, questions: &Questions) -> Result<Verdict, ModelFault> {
+    let parameters = subject.parameters();
+    let verdict = Verdict { parameters: parameters.len(), ..Verdict::default() };
+    let mut inquiry = Inquiry { subject, parameters, verdict, seed: questions.seed };
+    compare_with_outside(&mut inquiry, &questions.expected);
+    inquiry.backward()?;
+    presence::ask(&mut inquiry)?;
+    variants(&mut inquiry)?;
+    if let Some(settings) = questions.right {
+        right::ask(&mut inquiry, settings)?;
+    }
+    if questions.repeatable {
+        repeatable::ask(&mut inquiry)?;
+    }
+    if questions.steps > 0 {
+        applied::ask(&mut inquiry, questions.steps)?;
+    }
+    Ok(inquiry.verdict)
+}
+
+fn compare_with_outside(inquiry: &mut Inquiry, expected: &[Expected]) {
+    let mut find = |parameter: String, evidence: String| {
+        inquiry.verdict.findings.push(Finding { parameter, question: Question::Present, evidence });
+    };
+    let names: Vec<&str> = inquiry.parameters.iter().map(|p| p.name.as_str()).collect();
+    let numbers: u64 = inquiry.parameters.iter().map(|p| p.len() as u64).sum();
+    for known in expected {
+        match known {
+            Expected::Names(wanted) => {
+                for name in wanted.iter().filter(|name| !names.contains(&name.as_str())) {
+                    find(name.clone(), "is expected, but the model does not show it".to_owned());
+                }
+            }
+            Expected::Count(count) if *count != names.len() => {
+                find("the model".to_owned(), format!("shows {} parameters, expected {count}", names.len()));
+            }
+            Expected::Numbers(count) if *count != numbers => {
+                find("the model".to_owned(), format!("shows {numbers} numbers in its parameters, expected {count}"));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The presence questions once more for every other layout of the inputs: contiguity decides which
+/// kernel runs, and so whether there is a gradient.
+fn variants(inquiry: &mut Inquiry) -> Result<(), ModelFault> {
+    for number in 0..inquiry.subject.variants() {
+        let layout = inquiry.subject.set_variant(Some(number));
+        inquiry.backward()?;
+        presence::ask_again(inquiry, &format!("with {layout}: "))?;
+    }
+    if inquiry.subject.variants() > 0 {
+        inquiry.subject.set_variant(None);
+        inquiry.backward()?;
+    }
+    Ok(())
+}
