@@ -8,6 +8,8 @@ static ALLOCATOR: shikha::arbiter::candle::Tracer = shikha::arbiter::candle::Tra
 mod arbiter;
 #[path = "all/arbiter_candle.rs"]
 mod arbiter_candle;
+#[path = "all/arbiter_faults.rs"]
+mod arbiter_faults;
 #[path = "all/command.rs"]
 mod command;
 #[path = "all/corpus.rs"]

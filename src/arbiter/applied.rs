@@ -50,7 +50,8 @@ pub fn ask(inquiry: &mut Inquiry, steps: usize) -> Result<(), ModelFault> {
         }
         before = after;
     }
-    presence::ask_again(inquiry, &format!("in step {steps}, "))
+    inquiry.backward()?;
+    presence::ask_again(inquiry, presence::Moment::Stepped, &format!("after {steps} steps, "))
 }
 
 fn values(inquiry: &Inquiry) -> Option<Vec<Vec<f64>>> {
@@ -105,6 +106,7 @@ fn change(before: &[f64], after: &[f64]) -> Vec<f64> {
 }
 
 impl Move<'_> {
+    /// What is wrong with the move without knowing the optimizer's rule.
     fn judge(&self, number: usize, typical: &Typical) -> Option<String> {
         let change = change(self.before, self.after);
         if let Some(i) = self.after.iter().position(|x| !x.is_finite()) {
@@ -120,8 +122,11 @@ impl Move<'_> {
         }
         let gradient = self.gradient?;
         let pushed = gradient.iter().filter(|g| **g != 0.0).count();
+        if pushed == 0 {
+            return None; // only its decay moves it
+        }
         let both = gradient.iter().zip(&change).filter(|(g, c)| **g != 0.0 && **c != 0.0).count();
-        if pushed > 0 && moved == 0 {
+        if moved == 0 {
             return Some(format!("none of its {pushed} numbers with a gradient moved"));
         }
         if 2 * both < pushed {

@@ -64,8 +64,7 @@ pub fn normalise(direction: &mut [f64]) {
 /// size; when two step sizes disagree, as beside a kink, smaller ones are tried.
 pub fn measure(inquiry: &mut Inquiry, index: usize, direction: &[f64]) -> Result<Option<Difference>, ModelFault> {
     let Some(value) = inquiry.subject.value(index) else { return Ok(None) };
-    let norm = value.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let size = norm.max(1e-2 * (value.len() as f64).sqrt());
+    let size = size(&value);
     let precision = inquiry.subject.loss_precision();
     let mut best: Option<Difference> = None;
     for step in steps(precision) {
@@ -79,6 +78,23 @@ pub fn measure(inquiry: &mut Inquiry, index: usize, direction: &[f64]) -> Result
         }
     }
     Ok(best)
+}
+
+/// The derivative by every step size in turn.
+pub fn every_step(inquiry: &mut Inquiry, index: usize, direction: &[f64]) -> Result<Vec<Difference>, ModelFault> {
+    let Some(value) = inquiry.subject.value(index) else { return Ok(Vec::new()) };
+    let size = size(&value);
+    let mut found = Vec::new();
+    for step in steps(inquiry.subject.loss_precision()) {
+        found.extend(two_steps(inquiry, index, &value, direction, step * size)?);
+    }
+    Ok(found)
+}
+
+/// What a step is relative to: the parameter's norm, or that of small numbers where it starts at zero.
+fn size(value: &[f64]) -> f64 {
+    let norm = value.iter().map(|x| x * x).sum::<f64>().sqrt();
+    norm.max(1e-2 * (value.len() as f64).sqrt())
 }
 
 fn steps(precision: Precision) -> [f64; 3] {

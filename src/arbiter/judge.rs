@@ -15,6 +15,8 @@ pub struct Questions {
     pub expected: Vec<Expected>,
     /// Seed of the random directions.
     pub seed: u64,
+    /// Whether to look for the place where a graph was cut.
+    pub explain: bool,
 }
 
 /// How closely to ask *right*.
@@ -29,7 +31,7 @@ pub struct RightSettings {
 impl Default for Questions {
     fn default() -> Self {
         let right = RightSettings { directions: 2, tolerance: None };
-        Questions { right: Some(right), steps: 3, repeatable: true, expected: Vec::new(), seed: 0 }
+        Questions { right: Some(right), steps: 3, repeatable: true, expected: Vec::new(), seed: 0, explain: true }
     }
 }
 
@@ -116,12 +118,12 @@ pub fn judge(subject: &mut dyn Subject, questions: &Questions) -> Result<Verdict
     let mut inquiry = Inquiry { subject, parameters, verdict, seed: questions.seed };
     compare_with_outside(&mut inquiry, &questions.expected);
     inquiry.backward()?;
-    presence::ask(&mut inquiry)?;
+    presence::ask(&mut inquiry, questions.explain)?;
     variants(&mut inquiry)?;
     if let Some(settings) = questions.right {
         right::ask(&mut inquiry, settings)?;
     }
-    if questions.repeatable {
+    if questions.repeatable && inquiry.subject.repeats() {
         repeatable::ask(&mut inquiry)?;
     }
     if questions.steps > 0 {
@@ -160,7 +162,7 @@ fn variants(inquiry: &mut Inquiry) -> Result<(), ModelFault> {
     for number in 0..inquiry.subject.variants() {
         let layout = inquiry.subject.set_variant(Some(number));
         inquiry.backward()?;
-        presence::ask_again(inquiry, &format!("with {layout}: "))?;
+        presence::ask_again(inquiry, presence::Moment::OtherLayout, &format!("with {layout}: "))?;
     }
     if inquiry.subject.variants() > 0 {
         inquiry.subject.set_variant(None);

@@ -11,13 +11,16 @@ mod applied;
 pub mod candle;
 mod closure;
 mod difference;
+pub mod faults;
 mod judge;
+pub mod monitor;
 mod parameter;
 mod presence;
 mod repeatable;
 mod right;
 mod rule;
 mod subject;
+pub mod tensors;
 mod verdict;
 
 pub use closure::{Closure, Gradients};

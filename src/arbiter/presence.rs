@@ -9,7 +9,7 @@ use super::{Expectation, ModelFault, Numbers, Parameter, Question};
 const ROUNDING_LEFT: f64 = 1e-4;
 
 /// Asks the three questions, and looks for where the graph was cut.
-pub fn ask(inquiry: &mut Inquiry) -> Result<(), ModelFault> {
+pub fn ask(inquiry: &mut Inquiry, explain: bool) -> Result<(), ModelFault> {
     for (i, parameter) in inquiry.parameters.iter().enumerate() {
         let gradient = inquiry.subject.gradient(i);
         inquiry.verdict.numbers += gradient.map_or(0, |g| g.len() as u64);
@@ -17,34 +17,56 @@ pub fn ask(inquiry: &mut Inquiry) -> Result<(), ModelFault> {
         inquiry.verdict.norms.push((parameter.name.clone(), norm));
     }
     [Question::Present, Question::Finite, Question::NonZero].into_iter().for_each(|question| inquiry.asked(question));
-    examine_all(inquiry, true, "")?;
+    values_are_finite(inquiry);
+    examine_all(inquiry, Moment::First, "")?;
     let missing: Vec<usize> = (0..inquiry.parameters.len())
         .filter(|i| inquiry.parameters[*i].learns() && inquiry.subject.gradient(*i).is_none())
         .collect();
-    if !missing.is_empty() {
+    if explain && !missing.is_empty() {
         inquiry.verdict.cut = inquiry.subject.explain(&missing);
     }
     Ok(())
 }
 
-/// Asks again after something changed; `when` begins the evidence. Parameters that failed before are passed over.
-pub fn ask_again(inquiry: &mut Inquiry, when: &str) -> Result<(), ModelFault> {
-    examine_all(inquiry, false, when)
+/// A parameter that is no number already makes every gradient one.
+fn values_are_finite(inquiry: &mut Inquiry) {
+    for i in 0..inquiry.parameters.len() {
+        let Some(value) = inquiry.subject.value(i) else { continue };
+        if let Some(at) = value.iter().position(|x| !x.is_finite()) {
+            inquiry.find(i, Question::Finite, format!("is {} itself at position {at}", value[at]));
+        }
+    }
 }
 
-fn examine_all(inquiry: &mut Inquiry, first: bool, when: &str) -> Result<(), ModelFault> {
+/// When the questions are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Of the first pass.
+    First,
+    /// Again, with the inputs laid out otherwise.
+    OtherLayout,
+    /// Again, once the optimizer has stepped.
+    Stepped,
+}
+
+/// Asks again after something changed; `when` begins the evidence. Parameters that failed before are passed over.
+pub fn ask_again(inquiry: &mut Inquiry, moment: Moment, when: &str) -> Result<(), ModelFault> {
+    examine_all(inquiry, moment, when)
+}
+
+fn examine_all(inquiry: &mut Inquiry, moment: Moment, when: &str) -> Result<(), ModelFault> {
     let largest = largest_root_mean_square(inquiry);
     for i in 0..inquiry.parameters.len() {
-        if !first && inquiry.failed(i) {
+        if moment != Moment::First && inquiry.failed(i) {
             continue;
         }
         let (parameter, gradient) = (&inquiry.parameters[i], inquiry.subject.gradient(i));
-        if let Err((question, evidence)) = whole(parameter, gradient, first, largest) {
+        if let Err((question, evidence)) = whole(parameter, gradient, moment, largest) {
             inquiry.find(i, question, format!("{when}{evidence}"));
         } else if gradient.is_some()
             && matches!(parameter.expectation, Expectation::Trainable | Expectation::ZeroRows(_))
         {
-            rows(inquiry, i, when)?;
+            rows(inquiry, i, moment, when)?;
         }
     }
     Ok(())
@@ -63,7 +85,7 @@ fn largest_root_mean_square(inquiry: &Inquiry) -> f64 {
 fn whole(
     parameter: &Parameter,
     gradient: Option<Numbers>,
-    first: bool,
+    moment: Moment,
     largest: f64,
 ) -> Result<(), (Question, String)> {
     let fail = |question, evidence: String| Err((question, evidence));
@@ -96,7 +118,7 @@ fn whole(
                 );
             }
         }
-        Expectation::ZeroAtFirst if first => {}
+        Expectation::ZeroAtFirst if moment != Moment::Stepped => {}
         Expectation::Tied(_) | Expectation::Held => {}
         _ if zero => return fail(Question::NonZero, "has a gradient of zeros only".to_owned()),
         _ => {}
@@ -105,7 +127,7 @@ fn whole(
 }
 
 /// Rows of zeros that were not declared: a fault when the loss depends on them, or when that cannot be asked.
-fn rows(inquiry: &mut Inquiry, index: usize, when: &str) -> Result<(), ModelFault> {
+fn rows(inquiry: &mut Inquiry, index: usize, moment: Moment, when: &str) -> Result<(), ModelFault> {
     let parameter = &inquiry.parameters[index];
     let count = parameter.rows();
     let width = parameter.len() / count;
@@ -119,6 +141,7 @@ fn rows(inquiry: &mut Inquiry, index: usize, when: &str) -> Result<(), ModelFaul
     let inside = |i: usize| zero.binary_search(&(i / width)).is_ok();
     match Difference::along(inquiry, index, &inside)? {
         None => inquiry.find(index, Question::NonZero, seen),
+        Some(difference) if difference.is_zero() && moment != Moment::First => {}
         Some(difference) if difference.is_zero() => {
             inquiry.note(index, Question::NonZero, format!("{seen}; the loss does not depend on them here"));
         }

@@ -1,6 +1,6 @@
 //! *Right*: the directional derivative from the gradient beside a finite difference of the loss.
 
-use super::difference::{Difference, measure, normalise, random_direction};
+use super::difference::{Difference, every_step, measure, normalise, random_direction};
 use super::judge::{Inquiry, RightSettings};
 use super::{Expectation, ModelFault, Precision, Question};
 
@@ -24,7 +24,13 @@ pub fn ask(inquiry: &mut Inquiry, settings: RightSettings) -> Result<(), ModelFa
             };
             inquiry.asked(Question::Right);
             let claimed: f64 = gradient.iter().zip(&direction).map(|(g, d)| g * d).sum();
-            let answer = compare(inquiry, i, settings, claimed, &gradient, difference);
+            let asked = Asked { index: i, settings, claimed, gradient: &gradient };
+            let mut answer = asked.compare(inquiry, difference);
+            if let Answer::Wrong(evidence) = &answer
+                && asked.holds_at_another_step(inquiry, &direction, difference)?
+            {
+                answer = Answer::CannotTell(format!("{evidence}; with another step size they agree"));
+            }
             match answer {
                 Answer::Right => {}
                 Answer::Wrong(evidence) => {
@@ -67,37 +73,62 @@ pub fn default_tolerance(precision: Precision) -> f64 {
     }
 }
 
-fn compare(
-    inquiry: &Inquiry,
+/// What is asked of one parameter along one direction.
+struct Asked<'a> {
     index: usize,
     settings: RightSettings,
+    /// The derivative by the gradient.
     claimed: f64,
-    gradient: &[f64],
-    difference: Difference,
-) -> Answer {
-    // The gradient itself was rounded in the parameter's type, the difference in the loss's.
-    let coarser = |a: Precision, b: Precision| if a.unit_roundoff() > b.unit_roundoff() { a } else { b };
-    let precision = coarser(inquiry.parameters[index].precision, inquiry.subject.loss_precision());
-    let tolerance = settings.tolerance.unwrap_or_else(|| default_tolerance(precision));
-    // Of a random direction, what a gradient of this norm gives on average; so that a direction that
-    // happens to stand across the gradient is not held to an error relative to nothing.
-    let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
-    let scale = claimed.abs().max(difference.slope.abs()).max(norm / (gradient.len() as f64).sqrt());
-    let uncertain = 3.0 * (difference.truncation + difference.rounding);
-    let error = (claimed - difference.slope).abs();
-    let allowed = tolerance * scale + uncertain;
-    if inquiry.parameters[index].expectation == Expectation::Zero {
-        return zero(difference, norm, uncertain);
+    gradient: &'a [f64],
+}
+
+impl Asked<'_> {
+    /// Kinks that a step crosses can pass for a smooth slope. Before a gradient is called wrong, every
+    /// other step size is tried; one that agrees with it, and is exact enough to tell, acquits it.
+    fn holds_at_another_step(
+        &self,
+        inquiry: &mut Inquiry,
+        direction: &[f64],
+        first: Difference,
+    ) -> Result<bool, ModelFault> {
+        let error = (self.claimed - first.slope).abs();
+        for difference in every_step(inquiry, self.index, direction)? {
+            let exact = 3.0 * (difference.truncation + difference.rounding) < 0.5 * error;
+            if exact && !matches!(self.compare(inquiry, difference), Answer::Wrong(_)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
-    let numbers = format!("gradient gives {claimed:.6e} along a direction, the loss itself {:.6e}", difference.slope);
-    if error > allowed || error.is_nan() {
-        return Answer::Wrong(format!("{numbers}: relative error {:.1e}, allowed {tolerance:.0e}", error / scale));
+
+    fn compare(&self, inquiry: &Inquiry, difference: Difference) -> Answer {
+        let Asked { index, settings, claimed, gradient } = *self;
+        // The gradient itself was rounded in the parameter's type, the difference in the loss's.
+        let coarser = |a: Precision, b: Precision| if a.unit_roundoff() > b.unit_roundoff() { a } else { b };
+        let precision = coarser(inquiry.parameters[index].precision, inquiry.subject.loss_precision());
+        let tolerance = settings.tolerance.unwrap_or_else(|| default_tolerance(precision));
+        // Of a random direction, what a gradient of this norm gives on average; so that a direction that
+        // happens to stand across the gradient is not held to an error relative to nothing.
+        let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+        let scale = claimed.abs().max(difference.slope.abs()).max(norm / (gradient.len() as f64).sqrt());
+        let uncertain = 3.0 * (difference.truncation + difference.rounding);
+        let error = (claimed - difference.slope).abs();
+        let allowed = tolerance * scale + uncertain;
+        if inquiry.parameters[index].expectation == Expectation::Zero {
+            return zero(difference, norm, uncertain);
+        }
+        let numbers =
+            format!("gradient gives {claimed:.6e} along a direction, the loss itself {:.6e}", difference.slope);
+        if error > allowed || error.is_nan() {
+            return Answer::Wrong(format!("{numbers}: relative error {:.1e}, allowed {tolerance:.0e}", error / scale));
+        }
+        let nothing = claimed == 0.0 && norm == 0.0;
+        if !nothing && uncertain > tolerance.max(1e-3) * scale && uncertain > 10.0 * tolerance * scale {
+            let evidence = format!("{numbers}; cannot tell closer than {uncertain:.1e}, beside a kink or by rounding");
+            return Answer::CannotTell(evidence);
+        }
+        Answer::Right
     }
-    if uncertain > tolerance.max(1e-3) * scale && uncertain > 10.0 * tolerance * scale {
-        let evidence = format!("{numbers}; cannot tell closer than {uncertain:.1e}, beside a kink or by rounding");
-        return Answer::CannotTell(evidence);
-    }
-    Answer::Right
 }
 
 /// A gradient that is zero by the mathematics must be so in the differences too.

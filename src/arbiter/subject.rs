@@ -86,6 +86,11 @@ pub trait Subject {
         None
     }
 
+    /// Whether [`Subject::backward`] computes anew each time (for *repeatable*).
+    fn repeats(&self) -> bool {
+        true
+    }
+
     /// Other layouts of the same inputs; each must give every gradient too.
     fn variants(&self) -> usize {
         0

@@ -1,5 +1,6 @@
 //! The subcommands, one per stage.
 
+mod arbiter;
 mod bench;
 mod defects;
 mod generate;
@@ -42,6 +43,9 @@ enum Command {
     Eval(RunArgs),
     /// Draw the figures and write the tables of a run
     Figures(RunArgs),
+    /// Judge another framework's gradients, or measure the arbiter on its fault corpus
+    #[command(subcommand)]
+    Arbiter(arbiter::ArbiterCommand),
     /// Run the catalogue of training defects, each with its control
     Defects(defects::DefectsArgs),
     /// What a recipe takes: operations, memory, hours and cost on a named device
@@ -114,6 +118,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         Command::Generate(args) => args.run()?,
         Command::Eval(args) => print!("{}", args.open()?.evaluate()?),
         Command::Figures(args) => print!("{}", args.open()?.figures()?),
+        Command::Arbiter(command) => command.run()?,
         Command::Defects(args) => args.run()?,
         Command::Plan(args) => args.run()?,
         Command::Bench(command) => command.run()?,

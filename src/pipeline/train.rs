@@ -169,13 +169,14 @@ fn describe(summary: &Summary) -> String {
     let memory =
         summary.memory_bytes.map_or("not measured".to_owned(), |bytes| format!("{:.0} MB", bytes as f64 / 1e6));
     format!(
-        "{} parameters, {} steps, {} tokens in {:.1} s\n{:.0} tokens/s, {:.0} % of the matrix-product peak, peak memory {memory}\nvalidation, nats per token: {}\n",
+        "{} parameters, {} steps, {} tokens in {:.1} s\n{:.0} tokens/s, {:.0} % of the matrix-product peak, peak memory {memory}, the monitor took {:.3} % of the time\nvalidation, nats per token: {}\n",
         summary.parameters,
         summary.steps,
         summary.tokens,
         summary.seconds,
         summary.tokens_per_second,
         100.0 * summary.gemm_peak_share,
+        100.0 * summary.monitor_share,
         losses.join(", "),
     )
 }

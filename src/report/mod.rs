@@ -2,6 +2,7 @@
 //!
 //! Everything here reads plain measurements; nothing here knows how training works.
 
+pub mod arbiter;
 mod claims;
 mod error;
 pub mod figure;

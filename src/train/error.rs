@@ -16,6 +16,9 @@ pub enum TrainError {
     /// The arbiter could not run the model.
     #[error("the arbiter's pre-flight: {0}")]
     Arbiter(crate::arbiter::ModelFault),
+    /// A gradient died or exploded during training.
+    #[error(transparent)]
+    Monitor(#[from] crate::arbiter::monitor::Alarm),
     /// A parameter would not learn.
     #[error("training does not start: {}; the whole verdict is in {}", .findings.join("; "), report.display())]
     Preflight {

@@ -45,6 +45,9 @@ pub struct Machine {
     pub tokens_per_second: f64,
     /// Share of this machine's measured matrix-product peak.
     pub gemm_peak_share: f64,
+    /// Seconds of it that the arbiter's monitor took.
+    #[serde(default)]
+    pub monitor_seconds: f64,
     /// Peak resident memory so far in bytes, where the system tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,

@@ -3,6 +3,8 @@
 use super::checkpoint::{self, Checkpoint, Identity, State};
 use super::metrics::{self, Machine, MetricsFile, Row};
 use super::{Interrupt, TrainError, learning_rate, peak_memory, preflight};
+use crate::arbiter::Numbers;
+use crate::arbiter::monitor::{self, Monitor};
 use crate::corpus::loader::{Batch, Batches};
 use crate::model::{Config, Decoder, LossSum, ModelError, Parameters, Window, initialise};
 use crate::ops::{adamw, gemm_peak, norm};
@@ -74,6 +76,9 @@ pub struct Summary {
     pub tokens_per_second: f64,
     /// Share of the machine's matrix-product peak.
     pub gemm_peak_share: f64,
+    /// Share of the time that the arbiter's monitor took.
+    #[serde(default)]
+    pub monitor_share: f64,
     /// Peak resident memory in bytes, where the system tells.
     pub memory_bytes: Option<u64>,
 }
@@ -99,6 +104,8 @@ impl Summary {
             seconds,
             tokens_per_second: mean(|m| m.tokens_per_second),
             gemm_peak_share: mean(|m| m.gemm_peak_share),
+            monitor_share: rows.iter().map(|row| row.machine.monitor_seconds).sum::<f64>()
+                / seconds.max(f64::MIN_POSITIVE),
             memory_bytes: rows.iter().filter_map(|row| row.machine.memory_bytes).max(),
         }
     }
@@ -111,6 +118,7 @@ struct Run<'a> {
     at: Checkpoint,
     gradients: Parameters<f32>,
     metrics: MetricsFile,
+    monitor: Monitor,
     /// Operations a second of this machine's matrix products.
     peak: f64,
 }
@@ -181,7 +189,9 @@ impl<'a> Run<'a> {
         }
         let metrics = MetricsFile::cut(&path, at.state.step)?;
         let gradients = at.parameters.zeros_like();
-        Ok(Run { setup, decoder, at, gradients, metrics, peak: gemm_peak() })
+        let names = gradients.tensors().iter().map(|tensor| tensor.name.clone()).collect();
+        let monitor = Monitor::new(names, monitor::EVERY);
+        Ok(Run { setup, decoder, at, gradients, metrics, monitor, peak: gemm_peak() })
     }
 
     /// One step, its row written.
@@ -196,6 +206,9 @@ impl<'a> Run<'a> {
         let rate = learning_rate(recipe, state.step);
         let finite = loss.nats.is_finite() && norm.is_finite() && loss.tokens > 0;
         if finite {
+            let Run { gradients, monitor, .. } = self;
+            let tensors = gradients.tensors();
+            monitor.look(self.at.state.step, |i| Some(Numbers::F32(gradients.values(&tensors[i]))))?;
             self.update(rate, norm);
         }
         let state = &mut self.at.state;
@@ -275,12 +288,18 @@ impl<'a> Run<'a> {
         Ok(losses)
     }
 
-    fn machine(&self, seconds: f64) -> Machine {
+    fn machine(&mut self, seconds: f64) -> Machine {
         let recipe = self.setup.recipe;
         let tokens = (recipe.accumulate * recipe.batch * self.setup.config.max_position_embeddings) as f64;
         let tokens_per_second = tokens / seconds;
         let gemm_peak_share = tokens_per_second * self.setup.config.train_flops_per_token() / self.peak;
-        Machine { seconds, tokens_per_second, gemm_peak_share, memory_bytes: peak_memory() }
+        Machine {
+            seconds,
+            tokens_per_second,
+            gemm_peak_share,
+            monitor_seconds: self.monitor.take_seconds(),
+            memory_bytes: peak_memory(),
+        }
     }
 
     fn is_last(&self, step: u64) -> bool {

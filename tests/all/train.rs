@@ -226,13 +226,26 @@ fn steps_without_a_finite_loss_are_left_out_and_five_in_a_row_end_the_run() {
 fn a_diverging_run_stops_and_its_rows_can_still_be_read() {
     let dir = tempfile::tempdir().unwrap();
     let mut job = job(1);
-    (job.recipe.learning_rate, job.recipe.minimum_learning_rate) = (3e38, 3e38);
+    job.recipe.steps = 10;
+    job.finish(dir.path(), Start::Continue);
+    (job.recipe.steps, job.recipe.learning_rate, job.recipe.minimum_learning_rate) = (40, 3e38, 3e38);
     (job.recipe.warmup_steps, job.recipe.validate_every) = (0, 1);
-    let error = job.run(dir.path(), Start::Continue, &Interrupt::default()).unwrap_err();
+    let error = job.run(dir.path(), Start::Resume, &Interrupt::default()).unwrap_err();
     assert!(matches!(error, TrainError::NotFinite { count: 5, .. }), "{error}");
     let rows = read_metrics(&dir.path().join("metrics.jsonl")).unwrap();
     assert!(rows.iter().any(|r| r.validation.get("toy") == Some(&None)), "a loss that is not finite is null");
     assert!(rows.iter().filter(|r| r.skipped).count() >= 5);
+}
+
+#[test]
+fn a_learning_rate_that_blows_up_the_first_steps_does_not_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut job = job(1);
+    (job.recipe.learning_rate, job.recipe.minimum_learning_rate, job.recipe.warmup_steps) = (10.0, 1.0, 0);
+    let error = job.run(dir.path(), Start::Continue, &Interrupt::default()).unwrap_err();
+    assert!(matches!(&error, TrainError::Preflight { .. }), "{error}");
+    assert!(error.to_string().contains("more than its own size"), "{error}");
+    assert!(!dir.path().join("checkpoints").exists());
 }
 
 #[test]

@@ -3,12 +3,14 @@
 //! The same inputs give the same bytes: no fonts are measured, no time is written, and machine speed
 //! is never drawn. Every caption says the scale, the sample and the seed.
 
+mod arbiter;
 mod balance;
 mod fertility;
 mod loss;
 mod style;
 mod training;
 
+pub use arbiter::{DetectorBar, arbiter};
 pub use balance::{Share, balance};
 pub use fertility::{Bar, fertility};
 pub use loss::{LossPoint, loss};

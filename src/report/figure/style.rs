@@ -25,6 +25,9 @@ pub(super) fn language_colour(language: &str) -> RGBColor {
     }
 }
 
+/// The colours of three checks side by side: the arbiter, presence only, the loss curve.
+pub(super) const DETECTORS: [RGBColor; 3] = [BLUE, VERMILION, PURPLE];
+
 /// The colour of the training loss, of no language.
 pub(super) const TRAIN: RGBColor = PURPLE;
 
