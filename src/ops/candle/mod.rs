@@ -5,11 +5,24 @@
 //! keeps a graph alive; every tracked input gets one, as Candle panics where one gets none.
 
 mod attention;
+mod embedding;
+mod layer_norm;
+mod linear;
+mod linear_cross_entropy;
+
 mod rms_norm;
+mod rope;
+mod softmax;
 mod swiglu;
 
 pub use attention::causal_attention;
+pub use embedding::embedding;
+pub use layer_norm::layer_norm;
+pub use linear::linear;
+pub use linear_cross_entropy::linear_cross_entropy;
 pub use rms_norm::rms_norm;
+pub use rope::{rope, rope_interleaved, rope_thd};
+pub use softmax::softmax_last_dim;
 pub use swiglu::swiglu;
 
 use super::Real;
