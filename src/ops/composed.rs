@@ -64,7 +64,7 @@ pub fn causal_attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
 /// Twin of [`super::candle::embedding`].
 pub fn embedding(ids: &Tensor, table: &Tensor) -> Result<Tensor> {
     let shape = [ids.dims(), &[table.dim(1)?]].concat();
-    table.index_select(&ids.flatten_all()?, 0)?.reshape(shape)
+    table.contiguous()?.index_select(&ids.flatten_all()?, 0)?.reshape(shape)
 }
 
 /// Twin of [`super::candle::linear`].

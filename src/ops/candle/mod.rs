@@ -9,7 +9,7 @@ mod embedding;
 mod layer_norm;
 mod linear;
 mod linear_cross_entropy;
-
+pub mod optimizer;
 mod rms_norm;
 mod rope;
 mod softmax;
