@@ -26,6 +26,12 @@ mod eval;
 mod model;
 #[path = "all/ops.rs"]
 mod ops;
+#[path = "all/ops_candle.rs"]
+mod ops_candle;
+#[path = "all/ops_optimizer.rs"]
+mod ops_optimizer;
+#[path = "all/ops_refusals.rs"]
+mod ops_refusals;
 #[path = "all/pipeline.rs"]
 mod pipeline;
 #[path = "all/tokenizer.rs"]

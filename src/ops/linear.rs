@@ -4,6 +4,8 @@
 
 use super::Real;
 use super::matmul::{Threads, View, ViewMut, matmul};
+use super::parallel::ROWS;
+use rayon::prelude::*;
 
 /// Sizes of a linear layer on a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,4 +54,37 @@ pub fn backward_weight<T: Real>(dy: &[T], x: &[T], dw: &mut [T], shape: Shape) {
         true,
         Threads::All,
     );
+}
+
+/// Adds `bias` `[outputs]` to every row of `y` `[rows, outputs]`.
+///
+/// # Panics
+/// When `y` is no whole number of rows.
+pub fn add_bias<T: Real>(y: &mut [T], bias: &[T]) {
+    assert!(y.len().is_multiple_of(bias.len()), "length of a bias");
+    y.par_chunks_mut(ROWS * bias.len()).for_each(|y| {
+        for row in y.chunks_exact_mut(bias.len()) {
+            row.iter_mut().zip(bias).for_each(|(y, b)| *y += *b);
+        }
+    });
+}
+
+/// db += Σ over rows of dy, in pieces that do not depend on the number of threads.
+///
+/// # Panics
+/// When `dy` is no whole number of rows.
+pub fn backward_bias<T: Real>(dy: &[T], dbias: &mut [T]) {
+    let width = dbias.len();
+    assert!(dy.len().is_multiple_of(width), "length of a bias' gradient");
+    let sum = |dy: &[T]| {
+        let mut sum = vec![T::ZERO; width];
+        for row in dy.chunks_exact(width) {
+            sum.iter_mut().zip(row).for_each(|(sum, term)| *sum += *term);
+        }
+        sum
+    };
+    let partial: Vec<Vec<T>> = dy.par_chunks(ROWS * width).map(sum).collect();
+    for partial in partial {
+        dbias.iter_mut().zip(partial).for_each(|(sum, term)| *sum += term);
+    }
 }

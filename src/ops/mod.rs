@@ -8,7 +8,9 @@
 pub mod adamw;
 pub mod attention;
 pub mod candle;
+pub mod composed;
 pub mod embedding;
+pub mod layer_norm;
 pub mod linear;
 pub mod linear_cross_entropy;
 pub mod matmul;
@@ -18,6 +20,8 @@ mod peak;
 mod real;
 pub mod rms_norm;
 pub mod rope;
+pub mod rope_rows;
+pub mod softmax;
 pub mod swiglu;
 
 pub use peak::gemm_peak;
