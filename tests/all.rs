@@ -22,5 +22,7 @@ mod ops;
 mod pipeline;
 #[path = "all/tokenizer.rs"]
 mod tokenizer;
+#[path = "all/tokenizer_pattern.rs"]
+mod tokenizer_pattern;
 #[path = "all/train.rs"]
 mod train;

@@ -1,12 +1,11 @@
 //! Training, saving, loading and using a byte-level BPE tokenizer, through the `tokenizers` crate.
 
-use super::TokenizerError;
+use super::{PreTokenizer, TokenizerError};
 use crate::artifact::{Hash, hash_bytes, write_atomic};
 use crate::error::FileError;
 use crate::recipe::TokenizerRecipe;
 use rayon::prelude::*;
 use std::path::Path;
-use std::str::FromStr;
 use tokenizers::decoders::byte_level::ByteLevel;
 use tokenizers::models::bpe::{BPE, BpeTrainerBuilder};
 use tokenizers::normalizers::unicode::NFC;
@@ -21,42 +20,6 @@ pub const END_OF_TEXT: &str = "<|endoftext|>";
 
 /// The byte-level alphabet and the end-of-text token: the smallest vocabulary.
 const SMALLEST: usize = 257;
-
-/// GPT-2's pattern (A. Radford et al. 2019): a word is letters, and marks are punctuation.
-const GPT2: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
-
-/// The same with combining marks and joiners kept in the word they belong to.
-const MARKS: &str = r"'(?:[sdmt]|ll|ve|re)| ?[\p{L}\p{M}\x{200C}\x{200D}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}\x{200C}\x{200D}]+|\s+(?!\S)|\s+";
-
-/// Where merges may never cross.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PreTokenizer {
-    /// GPT-2's pattern, the naive choice: cuts at every combining mark.
-    Gpt2,
-    /// GPT-2's pattern with combining marks kept in words.
-    Marks,
-}
-
-impl PreTokenizer {
-    /// The pattern that a piece of text matches.
-    pub fn pattern(self) -> &'static str {
-        match self {
-            PreTokenizer::Gpt2 => GPT2,
-            PreTokenizer::Marks => MARKS,
-        }
-    }
-}
-
-impl FromStr for PreTokenizer {
-    type Err = TokenizerError;
-    fn from_str(name: &str) -> Result<Self, TokenizerError> {
-        match name {
-            "gpt2" => Ok(PreTokenizer::Gpt2),
-            "marks" => Ok(PreTokenizer::Marks),
-            _ => Err(TokenizerError::PreTokenizer(name.to_owned())),
-        }
-    }
-}
 
 type Inner = TokenizerImpl<ModelWrapper, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 

@@ -18,7 +18,7 @@ pub enum TokenizerError {
         message: String,
     },
     /// No pre-tokenizer of that name.
-    #[error("there is no pre-tokenizer called `{0}`: use `gpt2` or `marks`")]
+    #[error("there is no pre-tokenizer called `{0}`: use `gpt2`, `cl100k`, `o200k`, `marks` or `grapheme`")]
     PreTokenizer(String),
     /// There is no text to train on.
     #[error("there is no text to train a tokenizer on; check the manifest and the corpus report")]

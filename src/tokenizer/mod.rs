@@ -7,8 +7,10 @@
 mod bpe;
 mod error;
 pub mod fertility;
+mod pre_tokenizer;
 mod stream;
 
-pub use bpe::{END_OF_TEXT, PreTokenizer, Tokenizer};
+pub use bpe::{END_OF_TEXT, Tokenizer};
 pub use error::TokenizerError;
+pub use pre_tokenizer::PreTokenizer;
 pub use stream::TextStream;
