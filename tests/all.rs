@@ -22,6 +22,8 @@ mod ops;
 mod pipeline;
 #[path = "all/tokenizer.rs"]
 mod tokenizer;
+#[path = "all/tokenizer_fertility.rs"]
+mod tokenizer_fertility;
 #[path = "all/tokenizer_pattern.rs"]
 mod tokenizer_pattern;
 #[path = "all/train.rs"]

@@ -5,12 +5,14 @@
 //! apart before BPE has begun. `marks` keeps the marks with their letters.
 
 mod bpe;
+mod encoder;
 mod error;
 pub mod fertility;
 mod pre_tokenizer;
 mod stream;
 
 pub use bpe::{END_OF_TEXT, Tokenizer};
+pub use encoder::{Encoded, Encoder};
 pub use error::TokenizerError;
 pub use pre_tokenizer::PreTokenizer;
 pub use stream::TextStream;
