@@ -1,5 +1,6 @@
 //! Training, saving, loading and using a byte-level BPE tokenizer, through the `tokenizers` crate.
 
+use super::alphabet::byte_of;
 use super::{PreTokenizer, TokenizerError};
 use crate::artifact::{Hash, hash_bytes, write_atomic};
 use crate::error::FileError;
@@ -191,16 +192,4 @@ impl Tokenizer {
 
 fn used(action: &'static str) -> impl Fn(tokenizers::Error) -> TokenizerError {
     move |e| TokenizerError::Use { action, message: e.to_string() }
-}
-
-/// The byte that a character of the byte-level alphabet stands for: printable Latin-1 stands for
-/// itself, and the 68 others follow from U+0100 on (GPT-2's table).
-fn byte_of(c: char) -> Option<u8> {
-    let code = c as u32;
-    let plain = |b: u32| matches!(b, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
-    if plain(code) {
-        return Some(code as u8);
-    }
-    let index = code.checked_sub(0x100)? as usize;
-    (0..=0xFFu32).filter(|b| !plain(*b)).nth(index).map(|b| b as u8)
 }

@@ -17,6 +17,16 @@ pub enum TokenizerError {
         /// What is wrong with it.
         message: String,
     },
+    /// A user's own tokenizer cannot be used.
+    #[error("{}: cannot use it as {kind}: {message}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it looks like.
+        kind: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
     /// No pre-tokenizer of that name.
     #[error("there is no pre-tokenizer called `{0}`: use `gpt2`, `cl100k`, `o200k`, `marks` or `grapheme`")]
     PreTokenizer(String),

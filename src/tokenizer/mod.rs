@@ -4,10 +4,12 @@
 //! only; Bangla vowel signs and the hasanta are combining marks, so it cuts nearly every syllable
 //! apart before BPE has begun. `marks` keeps the marks with their letters.
 
+mod alphabet;
 mod bpe;
 mod encoder;
 mod error;
 pub mod fertility;
+pub mod load;
 mod pre_tokenizer;
 mod stream;
 
