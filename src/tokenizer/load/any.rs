@@ -64,9 +64,17 @@ impl AnyTokenizer {
         self.ends_by_place(encoding, text.len())
     }
 
+    fn is_space(&self, ids: &[u32]) -> bool {
+        ids.first().and_then(|id| self.bytes.get(*id as usize)?.as_deref()) == Some(b" ")
+    }
+
     /// Bytes of one character share its place: the k-th of them ends k bytes in.
     fn ends_by_place(&self, encoding: &Encoding, limit: usize) -> Vec<usize> {
-        let (ids, places) = (encoding.get_ids(), encoding.get_offsets());
+        let (ids, mut places) = (encoding.get_ids(), encoding.get_offsets().to_vec());
+        // A space that was put in front has no place of its own: the library gives it the first letter's.
+        if let ([(_, end), (0, _), ..], true) = (&mut places[..], self.is_space(ids)) {
+            *end = 0;
+        }
         let length = |id: &u32| self.bytes.get(*id as usize).and_then(Option::as_ref).map_or(0, Vec::len);
         let mut ends: Vec<usize> = Vec::with_capacity(ids.len());
         let mut at = 0;

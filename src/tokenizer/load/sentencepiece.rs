@@ -11,7 +11,7 @@ use tokenizers::decoders::strip::Strip as StripDecoder;
 use tokenizers::models::bpe::{BpeBuilder, Vocab};
 use tokenizers::models::unigram::Unigram;
 use tokenizers::normalizers::replace::ReplacePattern;
-use tokenizers::normalizers::{Precompiled, Replace, Sequence as Normalizers, Strip};
+use tokenizers::normalizers::{Precompiled, Prepend, Replace, Sequence as Normalizers, Strip};
 use tokenizers::pre_tokenizers::metaspace::{Metaspace, PrependScheme};
 use tokenizers::{AddedToken, DecoderWrapper, ModelWrapper, NormalizerWrapper, Tokenizer};
 
@@ -36,19 +36,21 @@ pub(super) fn read(bytes: &[u8]) -> Result<Tokenizer, String> {
         other => return Err(format!("its model type is {other}, expected 1 (unigram), 2 (BPE) or 4 (characters)")),
     };
     let failed = |e: tokenizers::Error| e.to_string();
+    let whole = spm.pieces.iter().filter(|p| p.kind == PieceType::UserDefined && !p.text.contains(SPACE));
+    let added: Vec<AddedToken> = match spm.model_type {
+        1 => Vec::new(), // unigram gives them a score instead
+        _ => whole.map(|piece| AddedToken::from(piece.text.clone(), false).normalized(false)).collect(),
+    };
     let mut tokenizer = Tokenizer::new(model);
-    tokenizer.with_normalizer(normalizer(&spm)?).map_err(failed)?;
-    let scheme = if spm.add_dummy_prefix { PrependScheme::First } else { PrependScheme::Never };
+    // Normalising puts the space before every stretch between added tokens; so it does where there are none.
+    let prepend = spm.add_dummy_prefix && added.is_empty();
+    tokenizer.with_normalizer(normalizer(&spm, prepend)?).map_err(failed)?;
+    let scheme = if spm.add_dummy_prefix && !prepend { PrependScheme::First } else { PrependScheme::Never };
     // Where no piece holds a space past its beginning, words can be encoded on their own.
     let split = !spm.pieces.iter().any(|piece| reachable(piece) && piece.text.chars().skip(1).any(|c| c == SPACE));
     tokenizer.with_pre_tokenizer(Some(Metaspace::new(SPACE, scheme, split)));
     tokenizer.with_decoder(Some(decoder(&spm).map_err(failed)?));
-    if spm.model_type != 1 {
-        let whole = spm.pieces.iter().filter(|p| p.kind == PieceType::UserDefined && !p.text.contains(SPACE));
-        let tokens: Vec<AddedToken> =
-            whole.map(|piece| AddedToken::from(piece.text.clone(), false).normalized(false)).collect();
-        tokenizer.add_tokens(tokens).map_err(failed)?;
-    }
+    tokenizer.add_tokens(added).map_err(failed)?;
     Ok(tokenizer)
 }
 
@@ -115,7 +117,7 @@ fn bpe(spm: &Model, merge: bool) -> Result<ModelWrapper, String> {
     Ok(model.map_err(|e| e.to_string())?.into())
 }
 
-fn normalizer(spm: &Model) -> Result<Option<NormalizerWrapper>, String> {
+fn normalizer(spm: &Model, prepend: bool) -> Result<Option<NormalizerWrapper>, String> {
     let mut steps: Vec<NormalizerWrapper> = Vec::new();
     if !spm.charsmap.is_empty() {
         let table = Precompiled::from(&spm.charsmap).map_err(|_| "its table of characters is damaged".to_owned())?;
@@ -125,6 +127,9 @@ fn normalizer(spm: &Model) -> Result<Option<NormalizerWrapper>, String> {
         steps.push(Strip::new(true, true).into());
         let runs = ReplacePattern::Regex(" {2,}".to_owned());
         steps.push(Replace::new(runs, " ").map_err(|e| e.to_string())?.into());
+    }
+    if prepend {
+        steps.push(Prepend::new(SPACE.to_string()).into());
     }
     Ok(Some(steps).filter(|steps| !steps.is_empty()).map(|steps| Normalizers::new(steps).into()))
 }
