@@ -27,6 +27,19 @@ pub enum TokenizerError {
         /// What is wrong with it.
         message: String,
     },
+    /// A text file is not UTF-8.
+    #[error("{}: line {line}, byte {byte} is not UTF-8 text; convert the file first", path.display())]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The byte in the line, from 1.
+        byte: usize,
+    },
+    /// A text file has no words.
+    #[error("{}: there are no words in it to measure", _0.display())]
+    NoText(PathBuf),
     /// No pre-tokenizer of that name.
     #[error("there is no pre-tokenizer called `{0}`: use `gpt2`, `cl100k`, `o200k`, `marks` or `grapheme`")]
     PreTokenizer(String),

@@ -2,11 +2,15 @@
 //! the tokens do to the letters a reader sees.
 
 mod count;
+mod lines;
 mod meter;
 mod renyi;
+mod report;
 
+pub use lines::for_each_batch;
 pub use meter::{Meter, Splitter};
 pub use renyi::{ALPHA, efficiency};
+pub use report::{FileReport, advice, measure_file};
 
 use super::{Encoder, TokenizerError};
 use crate::statistics::Interval;
