@@ -118,3 +118,35 @@ fn the_tokens_that_split_clusters_are_listed_by_how_often_they_do() {
     let found = bytes.splitters(9);
     assert_eq!(found.iter().map(|s| s.token.as_str()).collect::<Vec<_>>(), ["<0xA6>", "<0xE0>"]);
 }
+
+#[test]
+fn the_parts_of_a_text_count_as_one_text() {
+    use shikha::tokenizer::fertility::Part;
+    let listed = Listed(vec!["ab", " "]);
+    let part = |text: &str, first, last| Part { text: text.to_owned(), first, last };
+    let mut meter = Meter::new(&listed);
+    let parts = [part("ab a", true, false), part("b ঙ", false, false), part("  ", false, false)];
+    meter.add_parts(&parts).unwrap();
+    assert!(matches!(meter.fertility(), Err(TokenizerError::Empty)), "the text has not ended");
+    meter.add_parts(&[part(" ঙ ab", false, true), part("", true, true), part("ab", true, true)]).unwrap();
+    let found = meter.fertility().unwrap();
+    assert_eq!((found.texts, found.words, found.characters), (2, 6, 16));
+    assert_eq!(found.round_trip_failures, 1);
+}
+
+#[test]
+fn advice_names_the_worst_thing_first() {
+    use shikha::tokenizer::fertility::advice;
+    let advise = |tokens: &[&'static str], text: &str| {
+        let listed = Listed(tokens.to_vec());
+        let mut meter = Meter::new(&listed);
+        meter.add(&[text]).unwrap();
+        advice(&meter.fertility().unwrap(), meter.keeps_marks())
+    };
+    assert!(advise(&["ক"], "ঙ").starts_with("100.0 % of the lines do not come back"));
+    assert!(advise(&["ক"], "কি").starts_with("75.0 % of the tokens are lone bytes"));
+    assert!(advise(&["ক", "ি"], "কি").contains("50.0 % of the tokens end inside a letter as readers see it: its pre-"));
+    assert!(advise(&["কি", "ক", "া"], "কিকা").contains("a word takes 3.00 tokens"));
+    assert!(advise(&["কি", "ক", "া", " "], "কি কা কা").contains("though marks may stay"));
+    assert!(advise(&["কি", " "], "কি কি").starts_with("nothing stands out"));
+}

@@ -58,8 +58,8 @@ impl AddAssign<Counts> for Counts {
     }
 }
 
-/// Counts one text; `lone` says of each id whether it is a lone byte of a longer character. The text is brought to NFC first.
-pub(super) fn count(encoder: &dyn Encoder, lone: &[bool], text: &str) -> Result<Counts, TokenizerError> {
+/// Counts a part of a text; `first` when the text begins with it; the text itself is not counted. `lone` says of each id whether it is a lone byte of a longer character. The text is brought to NFC first.
+pub(super) fn count(encoder: &dyn Encoder, lone: &[bool], text: &str, first: bool) -> Result<Counts, TokenizerError> {
     let composed;
     let text = if is_nfc(text) {
         text
@@ -67,8 +67,9 @@ pub(super) fn count(encoder: &dyn Encoder, lone: &[bool], text: &str) -> Result<
         composed = text.nfc().collect::<String>();
         &composed
     };
-    let words = text.split_whitespace().count() as u64;
-    let mut counts = Counts { texts: 1, words, ..Counts::default() };
+    let continues = !first && text.starts_with(|c: char| !c.is_whitespace());
+    let words = text.split_whitespace().count() as u64 - u64::from(continues);
+    let mut counts = Counts { words, ..Counts::default() };
     let mut failed = false;
     let mut rest = text;
     while !rest.is_empty() {

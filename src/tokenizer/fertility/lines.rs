@@ -13,29 +13,40 @@ const LONGEST_LINE: usize = 1 << 20;
 /// Bytes of a batch, about.
 const BATCH: usize = 1 << 24;
 
+/// A text, or a part of one that is too long to be held whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Its characters.
+    pub text: String,
+    /// The text begins with it.
+    pub first: bool,
+    /// The text ends with it.
+    pub last: bool,
+}
+
 /// Calls `each` with the lines of the file at `path`, a few megabytes at a time, without their ends.
-/// A line of more than a mebibyte is cut at white space and counts as several texts.
+/// A line of more than a mebibyte comes in parts, cut at white space where there is any.
 ///
 /// # Errors
 /// [`TokenizerError::File`] when it cannot be read, [`TokenizerError::Text`] when it is not UTF-8, and
 /// what `each` gives.
 pub fn for_each_batch(
     path: &Path,
-    each: &mut dyn FnMut(&[&str]) -> Result<(), TokenizerError>,
+    each: &mut dyn FnMut(&[Part]) -> Result<(), TokenizerError>,
 ) -> Result<(), TokenizerError> {
     let file = File::open(path).map_err(FileError::at("read", path))?;
-    let mut lines = Lines { reader: BufReader::new(file), path, pending: Vec::new(), line: 1 };
+    let mut lines = Lines { reader: BufReader::new(file), path, pending: Vec::new(), line: 1, first: true };
     let (mut batch, mut size) = (Vec::new(), 0);
-    while let Some(text) = lines.next()? {
-        size += text.len();
-        batch.push(text);
+    while let Some(part) = lines.next()? {
+        size += part.text.len();
+        batch.push(part);
         if size >= BATCH {
-            each(&batch.iter().map(String::as_str).collect::<Vec<_>>())?;
+            each(&batch)?;
             batch.clear();
             size = 0;
         }
     }
-    each(&batch.iter().map(String::as_str).collect::<Vec<_>>())
+    each(&batch)
 }
 
 struct Lines<'a> {
@@ -43,10 +54,11 @@ struct Lines<'a> {
     path: &'a Path,
     pending: Vec<u8>,
     line: u64,
+    first: bool,
 }
 
 impl Lines<'_> {
-    fn next(&mut self) -> Result<Option<String>, TokenizerError> {
+    fn next(&mut self) -> Result<Option<Part>, TokenizerError> {
         let room = (LONGEST_LINE - self.pending.len()) as u64;
         let mut limited = (&mut self.reader).take(room);
         let read = limited.read_until(b'\n', &mut self.pending).map_err(FileError::at("read", self.path))?;
@@ -69,7 +81,8 @@ impl Lines<'_> {
         let text = text[..end].trim_start_matches('\u{feff}').trim_end_matches(ends).to_owned();
         self.pending.drain(..end);
         self.line += u64::from(whole);
-        Ok(Some(text))
+        let first = std::mem::replace(&mut self.first, whole);
+        Ok(Some(Part { text, first, last: whole }))
     }
 }
 
@@ -77,16 +90,20 @@ impl Lines<'_> {
 mod tests {
     use super::*;
 
-    fn read(bytes: &[u8]) -> Result<Vec<String>, TokenizerError> {
+    fn parts(bytes: &[u8]) -> Result<Vec<Part>, TokenizerError> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("text.txt");
         std::fs::write(&path, bytes).unwrap();
         let mut lines = Vec::new();
         for_each_batch(&path, &mut |batch| {
-            lines.extend(batch.iter().map(|line| (*line).to_owned()));
+            lines.extend_from_slice(batch);
             Ok(())
         })?;
         Ok(lines)
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<String>, TokenizerError> {
+        Ok(parts(bytes)?.into_iter().map(|part| part.text).collect())
     }
 
     #[test]
@@ -95,7 +112,14 @@ mod tests {
         assert_eq!(read(b"").unwrap(), Vec::<String>::new());
         for unit in ["কি", "কি খ ", "a"] {
             let long = unit.repeat(3_000_000 / unit.len());
-            let parts = read(format!("{long}\nend\n").as_bytes()).unwrap();
+            let found = parts(format!("{long}\nend\n").as_bytes()).unwrap();
+            let places: Vec<(bool, bool)> = found.iter().map(|part| (part.first, part.last)).collect();
+            let (last, middle) = (places.len() - 2, (false, false));
+            assert_eq!(
+                (places[0], places[1], places[last], places[last + 1]),
+                ((true, false), middle, (false, true), (true, true))
+            );
+            let parts: Vec<String> = found.into_iter().map(|part| part.text).collect();
             assert!(parts.len() >= 4 && parts.iter().all(|part| part.len() <= LONGEST_LINE));
             assert_eq!(parts.last().unwrap(), "end");
             assert_eq!(parts[..parts.len() - 1].concat(), long);

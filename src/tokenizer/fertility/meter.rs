@@ -1,17 +1,23 @@
 //! Measuring text that comes in batches, in bounded memory.
 
 use super::count::{Counts, count};
-use super::{Fertility, renyi};
+use super::{Fertility, Part, renyi};
 use crate::statistics::{Interval, ratio_interval};
 use crate::tokenizer::{Encoder, TokenizerError};
+use fancy_regex::Regex;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 /// Resamples of the bootstrap of a ratio.
 const RESAMPLES: usize = 1000;
 
 /// At most this many blocks are resampled: beyond it, each two neighbouring blocks become one.
 const BLOCKS: usize = 4096;
+
+/// A letter and its mark.
+static MARKED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\p{L}\p{M}").unwrap_or_else(|e| unreachable!("the pattern is constant: {e}")));
 
 /// Collects what a tokenizer does to texts.
 pub struct Meter<'a> {
@@ -21,6 +27,8 @@ pub struct Meter<'a> {
     blocks: Vec<Counts>,
     /// Texts of a full block.
     block: u64,
+    /// The parts so far of a text whose last part has not come.
+    begun: Counts,
 }
 
 /// A token that ends inside a grapheme cluster.
@@ -39,7 +47,7 @@ impl<'a> Meter<'a> {
     pub fn new(encoder: &'a dyn Encoder) -> Self {
         let lone_byte = |id| matches!(encoder.bytes_of(id).as_deref(), Some([byte]) if *byte >= 0x80);
         let lone = (0..encoder.vocabulary_size() as u32).map(lone_byte).collect();
-        Meter { encoder, lone, blocks: Vec::new(), block: 1 }
+        Meter { encoder, lone, blocks: Vec::new(), block: 1, begun: Counts::default() }
     }
 
     /// Adds texts; those without any word are passed over.
@@ -47,18 +55,41 @@ impl<'a> Meter<'a> {
     /// # Errors
     /// [`TokenizerError::Use`] when encoding fails.
     pub fn add(&mut self, texts: &[&str]) -> Result<(), TokenizerError> {
-        let one = |text: &&str| count(self.encoder, &self.lone, text);
+        let one = |text: &&str| count(self.encoder, &self.lone, text, true);
         let counts = texts.par_iter().map(one).collect::<Result<Vec<_>, _>>()?;
-        for counts in counts.into_iter().filter(|counts| counts.words > 0) {
-            match self.blocks.last_mut().filter(|last| last.texts < self.block) {
-                Some(last) => *last += counts,
-                None => self.blocks.push(counts),
-            }
-            if self.blocks.len() > BLOCKS {
-                self.halve();
-            }
-        }
+        counts.into_iter().for_each(|counts| self.push(counts, true));
         Ok(())
+    }
+
+    /// Adds texts that may come in several parts, in their order.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Use`] when encoding fails.
+    pub fn add_parts(&mut self, parts: &[Part]) -> Result<(), TokenizerError> {
+        let one = |part: &Part| count(self.encoder, &self.lone, &part.text, part.first);
+        let counts = parts.par_iter().map(one).collect::<Result<Vec<_>, _>>()?;
+        counts.into_iter().zip(parts).for_each(|(counts, part)| self.push(counts, part.last));
+        Ok(())
+    }
+
+    fn push(&mut self, counts: Counts, last: bool) {
+        self.begun += counts;
+        if !last {
+            return;
+        }
+        let mut text = std::mem::take(&mut self.begun);
+        if text.words == 0 {
+            return;
+        }
+        text.texts = 1;
+        text.failures = text.failures.min(1);
+        match self.blocks.last_mut().filter(|last| last.texts < self.block) {
+            Some(last) => *last += text,
+            None => self.blocks.push(text),
+        }
+        if self.blocks.len() > BLOCKS {
+            self.halve();
+        }
     }
 
     fn halve(&mut self) {
@@ -124,6 +155,14 @@ impl<'a> Meter<'a> {
         counts.sort_by_key(|(id, count)| (std::cmp::Reverse(*count), *id));
         let splitter = |(id, count)| Splitter { id, token: self.spelling(id), count };
         counts.into_iter().take(n).map(splitter).collect()
+    }
+
+    /// Whether any token that was used holds a letter with a combining mark after it: none does when the
+    /// pre-tokenizer cuts at marks.
+    pub fn keeps_marks(&self) -> bool {
+        let ids: BTreeSet<u32> = self.blocks.iter().flat_map(|block| block.of_token.keys().copied()).collect();
+        let mut texts = ids.into_iter().filter_map(|id| String::from_utf8(self.encoder.bytes_of(id)?).ok());
+        texts.any(|text| MARKED.is_match(&text).unwrap_or(false))
     }
 
     fn spelling(&self, id: u32) -> String {

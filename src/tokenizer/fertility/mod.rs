@@ -7,7 +7,7 @@ mod meter;
 mod renyi;
 mod report;
 
-pub use lines::for_each_batch;
+pub use lines::{Part, for_each_batch};
 pub use meter::{Meter, Splitter};
 pub use renyi::{ALPHA, efficiency};
 pub use report::{FileReport, advice, measure_file};

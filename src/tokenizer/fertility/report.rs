@@ -39,7 +39,7 @@ pub fn measure_file(
     top: usize,
 ) -> Result<FileReport, TokenizerError> {
     let mut meter = Meter::new(tokenizer);
-    for_each_batch(text, &mut |lines| meter.add(lines))?;
+    for_each_batch(text, &mut |parts| meter.add_parts(parts))?;
     let fertility = meter.fertility().map_err(|e| match e {
         TokenizerError::Empty => TokenizerError::NoText(text.to_path_buf()),
         other => other,
@@ -50,14 +50,15 @@ pub fn measure_file(
         kind: tokenizer.kind(),
         model: tokenizer.model(),
         vocabulary: tokenizer.vocabulary_size(),
-        advice: advice(&fertility),
+        advice: advice(&fertility, meter.keeps_marks()),
         splitters: meter.splitters(top),
         fertility,
     })
 }
 
-/// What to change about a tokenizer, from the worst thing a measure shows down.
-pub fn advice(found: &Fertility) -> String {
+/// What to change about a tokenizer, from the worst thing a measure shows down; `keeps_marks` as
+/// [`Meter::keeps_marks`] has it.
+pub fn advice(found: &Fertility, keeps_marks: bool) -> String {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let (lost, cut) = (found.round_trip_failure_share.value, found.ends_inside_cluster.value);
     if lost > 0.01 {
@@ -73,7 +74,7 @@ pub fn advice(found: &Fertility) -> String {
             percent(found.byte_fallback.value)
         );
     }
-    if cut > 0.25 {
+    if cut > 0.25 && !keeps_marks {
         return format!(
             "{} of the tokens end inside a letter as readers see it: its pre-tokenizer takes words apart at combining \
              marks; train one with `marks`",
@@ -83,6 +84,13 @@ pub fn advice(found: &Fertility) -> String {
     if found.tokens_per_word.value > 2.5 {
         let tokens = found.tokens_per_word.value;
         return format!("a word takes {tokens:.2} tokens: a larger vocabulary, or more such text in training, helps");
+    }
+    if cut > 0.25 {
+        return format!(
+            "{} of the tokens end inside a letter as readers see it, though marks may stay with letters: a larger \
+             vocabulary, or more such text in training, helps",
+            percent(cut)
+        );
     }
     "nothing stands out: text comes back whole, and few tokens split letters or words".to_owned()
 }
