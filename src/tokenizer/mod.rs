@@ -12,6 +12,7 @@ pub mod fertility;
 pub mod load;
 mod pre_tokenizer;
 mod stream;
+pub mod study;
 
 pub use bpe::{END_OF_TEXT, Tokenizer};
 pub use encoder::{Encoded, Encoder};
