@@ -1,7 +1,8 @@
 //! Tests of users' own tokenizer files: each kind encodes as its format says, and broken files are named.
 
+use shikha::recipe::TokenizerRecipe;
 use shikha::tokenizer::load::{AnyTokenizer, Kind, open};
-use shikha::tokenizer::{Encoder, PreTokenizer, TokenizerError, fertility};
+use shikha::tokenizer::{Encoder, PreTokenizer, Tokenizer, TokenizerError, fertility};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -93,7 +94,7 @@ fn broken_rank_files_are_named_with_the_line() {
     assert!(refused(&format!("{text}YWJj 7\n")).contains("repeats a rank"));
     assert!(refused(&format!("{text}YWJj -7\n")).contains("has no rank"));
     assert!(refused(&format!("{text}Y*Jj 300\n")).contains("no valid base64"));
-    assert!(refused(&format!("{text}YWJj 99999999\n")).contains("16 million"));
+    assert!(refused(&format!("{text}YWJj 99999999\n")).contains("too large"));
     assert!(files.refused("a.bin", &[0xFF, 0x00, 0x80]).contains("neither"));
     assert!(refused(" \n").contains("empty"));
 }
@@ -198,6 +199,39 @@ fn sentencepiece_bpe_merges_by_score_and_characters_do_not_merge() {
 }
 
 #[test]
+fn pieces_that_a_user_defined_are_never_cut() {
+    let files = Files::new();
+    let pieces = [("▁", -3.0), ("a", -4.0), ("<", -4.0), ("x", -4.0), (">", -4.0), ("ax", -3.5)];
+    for (model_type, name) in [(1, "Unigram"), (2, "BPE")] {
+        let bytes = [model(model_type, false, &pieces, &[]), piece("<x>", 0.0, 4)].concat();
+        let tokenizer = files.open("user.model", &bytes, None).unwrap();
+        assert_eq!((tokenizer.model(), tokenizer.vocabulary_size()), (name, 10));
+        assert_eq!(tokens(&tokenizer, "a<x>ax"), [" ", "a", "<x>", "ax"], "{name}");
+        assert_eq!(tokenizer.encode_text("a<x>ax").unwrap().ends, [0, 1, 4, 6], "{name}");
+    }
+}
+
+#[test]
+fn a_table_that_points_outside_itself_is_an_error_when_it_is_used() {
+    let files = Files::new();
+    let table = [4u32.to_le_bytes(), (0xFFFFu32 << 10).to_le_bytes()].concat();
+    let tokenizer = files.open("t.model", &model(1, false, &[("a", -1.0)], &field(2, &table)), None).unwrap();
+    assert!(tokenizer.encode_text("a").unwrap_err().to_string().contains("damaged"));
+}
+
+#[test]
+fn our_own_tokenizer_measures_the_same_as_anyones() {
+    let text = "আমি বাংলায় গান গাই, e\u{301}tude 12 👍🏽 ".repeat(3);
+    let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 290 };
+    let ours = Tokenizer::train(&[&text], &recipe).unwrap();
+    let files = Files::new();
+    let any = files.open("tokenizer.json", ours.to_json().unwrap().as_bytes(), None).unwrap();
+    let texts = ["আমি ঙাই 👍🏽", "e\u{301} ঞ", "  গান\n"];
+    assert_eq!(fertility::measure(&any, &texts).unwrap(), fertility::measure(&ours, &texts).unwrap());
+    assert_eq!(any.encode_text(texts[0]).unwrap(), ours.encode_text(texts[0]).unwrap());
+}
+
+#[test]
 fn broken_sentencepiece_models_are_named() {
     let files = Files::new();
     let good = model(1, false, &[("a", -1.0)], &[]);
@@ -262,6 +296,9 @@ fn broken_tokenizer_json_is_named() {
     let dropout = bpe(serde_json::json!([["a", "b"]])).replace("\"merges\"", "\"dropout\": 0.9, \"merges\"");
     let tokenizer = files.open("d.json", dropout.as_bytes(), None).unwrap();
     assert!((0..20).all(|_| tokenizer.encode_text("ab").unwrap().ids == [3]), "dropout is off");
+    let mut far = word_piece();
+    far["model"]["vocab"]["far"] = 4_000_000_000u32.into();
+    assert!(refused(&far.to_string()).contains("largest id is 4000000000"));
     let mut other = word_piece();
     other["model"]["type"] = "Neural".into();
     refused(&other.to_string());

@@ -49,6 +49,12 @@ fn each_pattern_cuts_where_its_encoding_is_documented_to() {
 }
 
 #[test]
+fn the_naive_pattern_is_gpt2s_to_the_letter() {
+    let known = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+    assert_eq!(PreTokenizer::Gpt2.pattern(), known, "hashes of trained tokenizers depend on it");
+}
+
+#[test]
 fn a_bangla_word_is_cut_by_the_naive_patterns_only() {
     let word = " বিদ্যালয়ে";
     assert_eq!(cuts("gpt2", word), " ব|ি|দ|্|য|া|লয়ে".replace("লয়ে", "লয|়ে"));

@@ -8,6 +8,9 @@ use crate::tokenizer::{Encoded, Encoder, TokenizerError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokenizers::{Encoding, ModelWrapper, Tokenizer};
 
+/// Ids are rows of a table: no vocabulary is near this large.
+pub(super) const LARGEST: usize = 1 << 23;
+
 /// A user's tokenizer.
 #[derive(Debug)]
 pub struct AnyTokenizer {
@@ -18,10 +21,13 @@ pub struct AnyTokenizer {
 }
 
 impl AnyTokenizer {
-    pub(super) fn new(inner: Tokenizer, kind: Kind) -> Self {
+    pub(super) fn new(inner: Tokenizer, kind: Kind) -> Result<Self, String> {
         let spelling = Spelling::of(&inner);
         let special = inner.get_added_tokens_decoder();
         let rows = inner.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1);
+        if rows > LARGEST {
+            return Err(format!("its largest id is {}, expected less than {LARGEST}", rows - 1));
+        }
         let mut bytes = vec![None; rows];
         for (token, id) in inner.get_vocab(true) {
             bytes[id as usize] = match special.get(&id) {
@@ -30,7 +36,7 @@ impl AnyTokenizer {
                 None => spelling.bytes(&token),
             };
         }
-        AnyTokenizer { inner, kind, bytes }
+        Ok(AnyTokenizer { inner, kind, bytes })
     }
 
     /// The kind of file it came from.

@@ -66,5 +66,5 @@ pub fn open(path: &Path, pattern: Option<PreTokenizer>) -> Result<AnyTokenizer, 
         Kind::SentencePiece => sentencepiece::read(&bytes),
         Kind::Tiktoken => tiktoken::read(&bytes, pattern.or_else(|| tiktoken::pattern_of(&stem))),
     };
-    Ok(AnyTokenizer::new(inner.map_err(refuse)?, kind))
+    inner.and_then(|inner| AnyTokenizer::new(inner, kind)).map_err(refuse)
 }

@@ -1,5 +1,6 @@
 //! tiktoken rank files: one token a line, in base64, a space, and its rank.
 
+use super::any::LARGEST;
 use super::merges::by_rank;
 use crate::tokenizer::PreTokenizer;
 use crate::tokenizer::alphabet::char_of;
@@ -55,8 +56,8 @@ fn parse(text: &str) -> Result<Vec<(Vec<u8>, u32)>, String> {
             line.trim_end().split_once(' ').ok_or_else(|| wrong("is not a token in base64, a space and a rank"))?;
         let token = base64(token).filter(|token| !token.is_empty()).ok_or_else(|| wrong("has no valid base64"))?;
         let rank: u32 = rank.parse().map_err(|_| wrong("has no rank"))?;
-        if rank >= 1 << 24 {
-            return Err(wrong("has a rank beyond 16 million"));
+        if rank as usize >= LARGEST {
+            return Err(wrong("has a rank too large for any vocabulary"));
         }
         if !used.insert(rank) {
             return Err(wrong("repeats a rank"));
