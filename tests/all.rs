@@ -36,5 +36,11 @@ mod ops_refusals;
 mod pipeline;
 #[path = "all/tokenizer.rs"]
 mod tokenizer;
+#[path = "all/tokenizer_fertility.rs"]
+mod tokenizer_fertility;
+#[path = "all/tokenizer_load.rs"]
+mod tokenizer_load;
+#[path = "all/tokenizer_pattern.rs"]
+mod tokenizer_pattern;
 #[path = "all/train.rs"]
 mod train;

@@ -3,6 +3,7 @@
 mod arbiter;
 mod bench;
 mod defects;
+mod fertility;
 mod generate;
 mod plan;
 
@@ -31,8 +32,8 @@ enum Command {
     Corpus(RunArgs),
     /// Train the recipe's tokenizer, and the naive one beside it
     Tokenizer(RunArgs),
-    /// Measure characters, bytes and tokens per word and per sentence with both tokenizers
-    Fertility(RunArgs),
+    /// Measure a run's two tokenizers, or with `measure` any tokenizer on any text
+    Fertility(fertility::FertilityArgs),
     /// Train the model, after every parameter's gradient was checked
     Train(RunArgs),
     /// Go on with a run that was stopped, from its last checkpoint
@@ -112,7 +113,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         Command::Reproduce(args) => print!("{}", args.open()?.reproduce()?),
         Command::Corpus(args) => print!("{}", args.open()?.corpus()?),
         Command::Tokenizer(args) => print!("{}", args.open()?.tokenizers()?),
-        Command::Fertility(args) => print!("{}", args.open()?.fertility()?),
+        Command::Fertility(args) => print!("{}", args.run()?),
         Command::Train(args) => print!("{}", args.open()?.train()?),
         Command::Resume(args) => print!("{}", args.run()?),
         Command::Generate(args) => args.run()?,

@@ -257,7 +257,7 @@ fn fertility_table(measurements: &[Measurement]) -> Table {
             format!("{:.2}", f.bytes_per_token.value),
             format!("{:.2}", f.tokens_per_word.value),
             format!("{:.1}", f.tokens_per_text.value),
-            format!("{:.1} %", 100.0 * f.ends_inside_cluster),
+            format!("{:.1} %", 100.0 * f.ends_inside_cluster.value),
         ]);
     }
     table

@@ -3,7 +3,7 @@
 use super::{Recipe, RecipeError};
 
 /// Names of the pre-tokenizers a recipe can ask for.
-const PRE_TOKENIZERS: [&str; 2] = ["gpt2", "marks"];
+const PRE_TOKENIZERS: [&str; 5] = ["gpt2", "cl100k", "o200k", "marks", "grapheme"];
 
 struct Checker<'a> {
     origin: &'a str,

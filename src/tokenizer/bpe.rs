@@ -1,12 +1,12 @@
 //! Training, saving, loading and using a byte-level BPE tokenizer, through the `tokenizers` crate.
 
-use super::TokenizerError;
+use super::alphabet::byte_of;
+use super::{PreTokenizer, TokenizerError};
 use crate::artifact::{Hash, hash_bytes, write_atomic};
 use crate::error::FileError;
 use crate::recipe::TokenizerRecipe;
 use rayon::prelude::*;
 use std::path::Path;
-use std::str::FromStr;
 use tokenizers::decoders::byte_level::ByteLevel;
 use tokenizers::models::bpe::{BPE, BpeTrainerBuilder};
 use tokenizers::normalizers::unicode::NFC;
@@ -21,42 +21,6 @@ pub const END_OF_TEXT: &str = "<|endoftext|>";
 
 /// The byte-level alphabet and the end-of-text token: the smallest vocabulary.
 const SMALLEST: usize = 257;
-
-/// GPT-2's pattern (A. Radford et al. 2019): a word is letters, and marks are punctuation.
-const GPT2: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
-
-/// The same with combining marks and joiners kept in the word they belong to.
-const MARKS: &str = r"'(?:[sdmt]|ll|ve|re)| ?[\p{L}\p{M}\x{200C}\x{200D}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}\x{200C}\x{200D}]+|\s+(?!\S)|\s+";
-
-/// Where merges may never cross.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PreTokenizer {
-    /// GPT-2's pattern, the naive choice: cuts at every combining mark.
-    Gpt2,
-    /// GPT-2's pattern with combining marks kept in words.
-    Marks,
-}
-
-impl PreTokenizer {
-    /// The pattern that a piece of text matches.
-    pub fn pattern(self) -> &'static str {
-        match self {
-            PreTokenizer::Gpt2 => GPT2,
-            PreTokenizer::Marks => MARKS,
-        }
-    }
-}
-
-impl FromStr for PreTokenizer {
-    type Err = TokenizerError;
-    fn from_str(name: &str) -> Result<Self, TokenizerError> {
-        match name {
-            "gpt2" => Ok(PreTokenizer::Gpt2),
-            "marks" => Ok(PreTokenizer::Marks),
-            _ => Err(TokenizerError::PreTokenizer(name.to_owned())),
-        }
-    }
-}
 
 type Inner = TokenizerImpl<ModelWrapper, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 
@@ -228,16 +192,4 @@ impl Tokenizer {
 
 fn used(action: &'static str) -> impl Fn(tokenizers::Error) -> TokenizerError {
     move |e| TokenizerError::Use { action, message: e.to_string() }
-}
-
-/// The byte that a character of the byte-level alphabet stands for: printable Latin-1 stands for
-/// itself, and the 68 others follow from U+0100 on (GPT-2's table).
-fn byte_of(c: char) -> Option<u8> {
-    let code = c as u32;
-    let plain = |b: u32| matches!(b, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
-    if plain(code) {
-        return Some(code as u8);
-    }
-    let index = code.checked_sub(0x100)? as usize;
-    (0..=0xFFu32).filter(|b| !plain(*b)).nth(index).map(|b| b as u8)
 }

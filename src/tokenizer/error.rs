@@ -17,8 +17,31 @@ pub enum TokenizerError {
         /// What is wrong with it.
         message: String,
     },
+    /// A user's own tokenizer cannot be used.
+    #[error("{}: cannot use it as {kind}: {message}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it looks like.
+        kind: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A text file is not UTF-8.
+    #[error("{}: line {line}, byte {byte} is not UTF-8 text; convert the file first", path.display())]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The byte in the line, from 1.
+        byte: usize,
+    },
+    /// A text file has no words.
+    #[error("{}: there are no words in it to measure", _0.display())]
+    NoText(PathBuf),
     /// No pre-tokenizer of that name.
-    #[error("there is no pre-tokenizer called `{0}`: use `gpt2` or `marks`")]
+    #[error("there is no pre-tokenizer called `{0}`: use `gpt2`, `cl100k`, `o200k`, `marks` or `grapheme`")]
     PreTokenizer(String),
     /// There is no text to train on.
     #[error("there is no text to train a tokenizer on; check the manifest and the corpus report")]

@@ -4,11 +4,18 @@
 //! only; Bangla vowel signs and the hasanta are combining marks, so it cuts nearly every syllable
 //! apart before BPE has begun. `marks` keeps the marks with their letters.
 
+mod alphabet;
 mod bpe;
+mod encoder;
 mod error;
 pub mod fertility;
+pub mod load;
+mod pre_tokenizer;
 mod stream;
+pub mod study;
 
-pub use bpe::{END_OF_TEXT, PreTokenizer, Tokenizer};
+pub use bpe::{END_OF_TEXT, Tokenizer};
+pub use encoder::{Encoded, Encoder};
 pub use error::TokenizerError;
+pub use pre_tokenizer::PreTokenizer;
 pub use stream::TextStream;

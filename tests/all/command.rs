@@ -160,3 +160,57 @@ fn generates_from(run: &Path) {
         std::fs::write(&path, good).unwrap();
     }
 }
+
+/// A rank file of the 256 bytes, `ab` and `ক`, in base64 of the standard.
+fn rank_file(dir: &Path) -> PathBuf {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |value: u8| DIGITS[usize::from(value)] as char;
+    let single = |byte: u8| format!("{}{}== {byte}\n", digit(byte >> 2), digit((byte & 3) << 4));
+    let path = dir.join("gpt2.tiktoken");
+    std::fs::write(&path, (0..=255).map(single).collect::<String>() + "YWI= 256\n4KaV 257\n").unwrap();
+    path
+}
+
+#[test]
+fn fertility_measures_the_users_own_tokenizer_and_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let (ranks, text) = (rank_file(dir.path()), dir.path().join("text.txt"));
+    std::fs::write(&text, "ab ab\n\nক\r\nকি\n").unwrap();
+    let (ranks, text) = (ranks.to_str().unwrap(), text.to_str().unwrap());
+    let measure = |more: &[&str]| {
+        let output = output(&[&["fertility", "measure", text, "--tokenizer", ranks], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let shown = measure(&["--other", ranks, "--pattern", "gpt2"]);
+    assert!(shown.contains("3 lines, 4 words, 8 characters, 14 bytes"), "{shown}");
+    assert!(shown.contains("characters/token") && shown.contains("tokenizer 2"), "{shown}");
+    assert!(shown.contains("`ক` 1") && shown.contains("`<0xE0>` 1"), "{shown}");
+    assert!(shown.contains("advice: 37.5 % of the tokens are lone bytes"), "{shown}");
+    let json: serde_json::Value = serde_json::from_str(&measure(&["--json", "--top", "1"])).unwrap();
+    assert_eq!(json[0]["fertility"]["characters_per_token"]["value"], 1.0);
+    assert_eq!((json[0]["kind"].as_str(), json[0]["vocabulary"].as_u64()), (Some("tiktoken"), Some(258)));
+    assert_eq!(json[0]["splitters"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn fertility_refuses_bad_files_in_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let (ranks, text) = (rank_file(dir.path()), dir.path().join("text.txt"));
+    let (ranks, text) = (ranks.to_str().unwrap(), text.to_str().unwrap());
+    let refused = |bytes: &[u8], tokenizer: &str| {
+        std::fs::write(text, bytes).unwrap();
+        refusal(&["fertility", "measure", text, "--tokenizer", tokenizer])
+    };
+    assert!(refused(b"", ranks).contains("text.txt: there are no words"));
+    assert!(refused(b" \n\n", ranks).contains("text.txt: there are no words"));
+    assert!(refused(b"ab\n\xFF", ranks).contains("line 2, byte 1 is not UTF-8"));
+    assert!(refused(b"ab", text).contains("text.txt: cannot use it as a tiktoken rank file"));
+    assert!(refused(b"ab", "nowhere.json").contains("cannot read nowhere.json"));
+    assert!(
+        refusal(&["fertility", "measure", "nowhere.txt", "--tokenizer", ranks]).contains("cannot read nowhere.txt")
+    );
+    let pattern = ["fertility", "measure", text, "--tokenizer", ranks, "--pattern", "words"];
+    assert!(refusal(&pattern).contains("no pre-tokenizer called `words`"));
+    assert!(refusal(&["fertility", "pokket"]).contains("no recipe called `pokket`"));
+}

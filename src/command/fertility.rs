@@ -1,0 +1,132 @@
+//! `shikha fertility`: what tokenizers do to text, of a run or of the user's own.
+
+use super::RunArgs;
+use clap::{Args, Subcommand};
+use shikha::report::Table;
+use shikha::statistics::Interval;
+use shikha::tokenizer::PreTokenizer;
+use shikha::tokenizer::fertility::{FileReport, measure_file};
+use shikha::tokenizer::load::open;
+use std::error::Error;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Width of the tables.
+const WIDTH: usize = 118;
+
+/// Which run, or which files.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct FertilityArgs {
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(subcommand)]
+    own: Option<Own>,
+}
+
+#[derive(Subcommand)]
+enum Own {
+    /// Measure your own tokenizers on your own text files, line by line
+    Measure(MeasureArgs),
+}
+
+/// Which tokenizers on which texts.
+#[derive(Args)]
+struct MeasureArgs {
+    /// Text files, UTF-8, one sentence a line
+    #[arg(required = true, value_name = "TEXT")]
+    texts: Vec<PathBuf>,
+    /// A tokenizer.json, SentencePiece .model or tiktoken rank file
+    #[arg(long, value_name = "PATH")]
+    tokenizer: PathBuf,
+    /// Another tokenizer to compare with; may be given several times
+    #[arg(long, value_name = "PATH")]
+    other: Vec<PathBuf>,
+    /// Where a tiktoken rank file cuts text: gpt2, cl100k, o200k, marks or grapheme
+    #[arg(long, value_name = "NAME")]
+    pattern: Option<String>,
+    /// How many of the tokens that split letters to list
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    top: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl FertilityArgs {
+    /// Measures, and gives what to print.
+    pub fn run(&self) -> Result<String, Box<dyn Error>> {
+        match &self.own {
+            Some(Own::Measure(args)) => args.run(),
+            None => Ok(self.run.open()?.fertility()?),
+        }
+    }
+}
+
+impl MeasureArgs {
+    fn run(&self) -> Result<String, Box<dyn Error>> {
+        let pattern = self.pattern.as_deref().map(str::parse::<PreTokenizer>).transpose()?;
+        let mut tokenizers = Vec::new();
+        for path in std::iter::once(&self.tokenizer).chain(&self.other) {
+            tokenizers.push((path.display().to_string(), open(path, pattern)?));
+        }
+        let mut reports = Vec::new();
+        for text in &self.texts {
+            for (name, tokenizer) in &tokenizers {
+                reports.push(measure_file(tokenizer, name, text, self.top)?);
+            }
+        }
+        if self.json {
+            return Ok(serde_json::to_string_pretty(&reports)? + "\n");
+        }
+        Ok(reports.chunks(tokenizers.len()).map(describe).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// A table of one text: a row for each measure, a column for each tokenizer; then what splits and why.
+fn describe(reports: &[FileReport]) -> String {
+    let Some(first) = reports.first() else { return String::new() };
+    let names: Vec<String> = (1..=reports.len()).map(|i| format!("tokenizer {i}")).collect();
+    let header: Vec<&str> = std::iter::once("measure").chain(names.iter().map(String::as_str)).collect();
+    let mut table = Table::new("fertility", &header);
+    let mut row = |name: &str, cell: &dyn Fn(&FileReport) -> String| {
+        table.push(std::iter::once(name.to_owned()).chain(reports.iter().map(cell)).collect());
+    };
+    row("model", &|r| r.model.to_owned());
+    row("vocabulary", &|r| r.vocabulary.to_string());
+    row("tokens", &|r| r.fertility.tokens.to_string());
+    row("characters/token", &|r| number(r.fertility.characters_per_token));
+    row("bytes/token", &|r| number(r.fertility.bytes_per_token));
+    row("tokens/word", &|r| number(r.fertility.tokens_per_word));
+    row("tokens/line", &|r| number(r.fertility.tokens_per_text));
+    row("words kept whole", &|r| r.fertility.whole_words.map_or("-".to_owned(), percent));
+    row("ends inside a cluster", &|r| percent(r.fertility.ends_inside_cluster));
+    row("ends inside a character", &|r| percent(r.fertility.ends_inside_character));
+    row("lone bytes", &|r| percent(r.fertility.byte_fallback));
+    row("Rényi efficiency", &|r| number(r.fertility.renyi_efficiency));
+    row("lines lost", &|r| r.fertility.round_trip_failures.to_string());
+    let f = &first.fertility;
+    let mut text = format!(
+        "{}: {} lines, {} words, {} characters, {} bytes\n\n",
+        first.text, f.texts, f.words, f.characters, f.bytes
+    );
+    text += &table.to_text(WIDTH);
+    for (name, report) in names.iter().zip(reports) {
+        let _ = writeln!(text, "\n{name}: {}", report.tokenizer);
+        let splitters = report.splitters.iter().map(|s| format!("`{}` {}", s.token.replace('\n', "\\n"), s.count));
+        let splitters = splitters.collect::<Vec<_>>().join(", ");
+        if !splitters.is_empty() {
+            let _ = writeln!(text, "  ends inside a letter most often: {splitters}");
+        }
+        let _ = writeln!(text, "  advice: {}", report.advice);
+    }
+    text
+}
+
+fn number(found: Interval) -> String {
+    format!("{:.2} [{:.2}, {:.2}]", found.value, found.low, found.high)
+}
+
+fn percent(found: Interval) -> String {
+    format!("{:.1} % [{:.1}, {:.1}]", 100.0 * found.value, 100.0 * found.low, 100.0 * found.high)
+}
