@@ -6,7 +6,7 @@ endif
 SHIKHA = cargo run --release --locked --quiet --
 
 .PHONY: test reproduce figures defects bench
-test: ; cargo test --release --locked
+test: ; cargo test --release --locked --workspace
 reproduce: ; $(SHIKHA) reproduce $(RECIPE)
 figures: ; $(SHIKHA) figures $(RECIPE)
 defects: ; $(SHIKHA) defects

@@ -10,6 +10,8 @@ mod arbiter;
 mod arbiter_candle;
 #[path = "all/arbiter_faults.rs"]
 mod arbiter_faults;
+#[path = "all/arbiter_tensors.rs"]
+mod arbiter_tensors;
 #[path = "all/command.rs"]
 mod command;
 #[path = "all/corpus.rs"]
