@@ -11,18 +11,29 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Precision,
     report: None,
     reading: None,
-    reproduce: || judge(|gradient| gradient),
-    control: || judge(|gradient| gradient.cast(FloatDType::F64)),
+    reproduce: || judge(Some),
+    control: || judge(|gradient| finite(&gradient).then(|| gradient.cast(FloatDType::F64))),
     workaround: "check that gradients are finite, and clip in f64",
 };
 
-fn judge(prepare: fn(Tensor<1>) -> Tensor<1>) -> Result<Verdict, CheckError> {
+fn finite(gradient: &Tensor<1>) -> bool {
+    numbers(gradient.clone()).iter().all(|g| g.is_finite())
+}
+
+/// `prepare` may refuse a gradient; whoever trains then stops or leaves out the step.
+fn judge(prepare: fn(Tensor<1>) -> Option<Tensor<1>>) -> Result<Verdict, CheckError> {
     let clip = |values: [f32; 2]| {
-        let gradient = prepare(Tensor::from_floats(values, &Device::flex()));
-        numbers(GradientClipping::Norm(1.0).clip_gradient(gradient))
+        let gradient = prepare(Tensor::from_floats(values, &Device::flex()))?;
+        Some(numbers(GradientClipping::Norm(1.0).clip_gradient(gradient)))
     };
     let (large, infinite) = (clip([1e20, 1.0]), clip([f32::INFINITY, 1.0]));
-    let length = norm(&large);
-    let evidence = format!("[1e20, 1] clipped at 1 gives {large:?}, of norm {length:.3}; [inf, 1] gives {infinite:?}");
-    Ok(Verdict::when((length - 1.0).abs() > 1e-3, evidence))
+    let length = large.as_deref().map_or(0.0, norm);
+    let tell = |clipped: &Option<Vec<f64>>| clipped.as_ref().map_or("a refusal".to_owned(), |c| format!("{c:?}"));
+    let evidence = format!(
+        "[1e20, 1] clipped at 1 gives {}, of norm {length:.3}; [inf, 1] gives {}",
+        tell(&large),
+        tell(&infinite)
+    );
+    let not_a_number = infinite.is_some_and(|c| c.iter().any(|v| v.is_nan()));
+    Ok(Verdict::when((length - 1.0).abs() > 1e-3 || not_a_number, evidence))
 }
