@@ -10,4 +10,4 @@ test: ; cargo test --release --locked --workspace
 reproduce: ; $(SHIKHA) reproduce $(RECIPE)
 figures: ; $(SHIKHA) figures $(RECIPE)
 defects: ; $(SHIKHA) defects
-bench: ; cargo bench --locked --bench training
+bench: ; cargo bench --locked --bench training && cargo bench --locked --bench monitor

@@ -117,7 +117,9 @@ pub fn judge(subject: &mut dyn Subject, questions: &Questions) -> Result<Verdict
     let verdict = Verdict { parameters: parameters.len(), ..Verdict::default() };
     let mut inquiry = Inquiry { subject, parameters, verdict, seed: questions.seed };
     compare_with_outside(&mut inquiry, &questions.expected);
+    let before = values(&inquiry);
     inquiry.backward()?;
+    unmoved_by_a_pass(&mut inquiry, before);
     presence::ask(&mut inquiry, questions.explain)?;
     variants(&mut inquiry)?;
     if let Some(settings) = questions.right {
@@ -130,6 +132,23 @@ pub fn judge(subject: &mut dyn Subject, questions: &Questions) -> Result<Verdict
         applied::ask(&mut inquiry, questions.steps)?;
     }
     Ok(inquiry.verdict)
+}
+
+fn values(inquiry: &Inquiry) -> Vec<Option<Vec<f64>>> {
+    (0..inquiry.parameters.len()).map(|i| inquiry.subject.value(i)).collect()
+}
+
+/// A pass that moves a parameter between forward and backward takes the gradient at another place.
+fn unmoved_by_a_pass(inquiry: &mut Inquiry, before: Vec<Option<Vec<f64>>>) {
+    for (i, before) in before.into_iter().enumerate() {
+        let (Some(before), Some(after)) = (before, inquiry.subject.value(i)) else { continue };
+        let moved = before.iter().zip(&after).filter(|(a, b)| a.to_bits() != b.to_bits()).count();
+        if moved > 0 {
+            let evidence =
+                format!("{moved} of its {} numbers were changed by a pass itself, before any step", after.len());
+            inquiry.find(i, Question::Repeatable, evidence);
+        }
+    }
 }
 
 fn compare_with_outside(inquiry: &mut Inquiry, expected: &[Expected]) {

@@ -93,7 +93,7 @@ impl Asked<'_> {
     ) -> Result<bool, ModelFault> {
         let error = (self.claimed - first.slope).abs();
         for difference in every_step(inquiry, self.index, direction)? {
-            let exact = 3.0 * (difference.truncation + difference.rounding) < 0.5 * error;
+            let exact = 3.0 * (difference.truncation + difference.rounding) < error;
             if exact && !matches!(self.compare(inquiry, difference), Answer::Wrong(_)) {
                 return Ok(true);
             }

@@ -1,6 +1,7 @@
 //! Is the gradient that autograd gives the one that finite differences give?
 
 use super::Verdict;
+use crate::arbiter::candle::Model;
 use candle_core::{DType, Device, Result, Tensor, Var};
 
 /// Fixed, irregular numbers in [−1, 1): the same in every run and on every machine.
@@ -27,9 +28,41 @@ fn loss(op: &dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Tensor> {
 /// The defect is present when there is no gradient although the differences are not zero, or when the
 /// relative error is above 10⁻⁴ (f64) or 2·10⁻² (f32, where differences themselves are that rough).
 ///
+/// The evidence ends with what the arbiter says of the same op, with `x` as its parameter.
+///
 /// # Errors
 /// When `op` fails.
 pub fn judge_gradient(op: &dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Verdict> {
+    let verdict = by_differences(op, x)?;
+    let answer = ask_arbiter(&mut model(op, x)?)?;
+    Ok(match verdict {
+        Verdict::Present(evidence) => Verdict::Present(format!("{evidence}; {answer}")),
+        Verdict::Absent(evidence) => Verdict::Absent(format!("{evidence}; {answer}")),
+        other => other,
+    })
+}
+
+/// Σ op(x)∘c with `x` as its one variable, of that name.
+fn model<'a>(op: &'a dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Model<'a>> {
+    let var = Var::from_tensor(x)?;
+    let input = var.as_tensor().clone();
+    Ok(Model::from_vars(vec![("x".to_owned(), var)], Vec::new(), move |_| loss(op, &input)))
+}
+
+/// What the arbiter says of a model: `the arbiter: x (present), cut by …` or `the arbiter: passes`.
+///
+/// # Errors
+/// When the model fails.
+pub(super) fn ask_arbiter(model: &mut Model) -> Result<String> {
+    let verdict = model.judge().map_err(candle_core::Error::wrap)?;
+    let mut found: Vec<String> = verdict.findings.iter().map(|f| format!("{} ({})", f.parameter, f.question)).collect();
+    found.dedup();
+    let cut = verdict.cut.map(|cut| format!(", cut: {cut}")).unwrap_or_default();
+    let said = if found.is_empty() { "passes".to_owned() } else { found.join(", ") };
+    Ok(format!("the arbiter: {said}{cut}"))
+}
+
+fn by_differences(op: &dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Verdict> {
     let (step, tolerance) = if x.dtype() == DType::F64 { (1e-5, 1e-4) } else { (1e-2, 2e-2) };
     let base: Vec<f64> = x.flatten_all()?.to_dtype(DType::F64)?.to_vec1()?;
     let at = |i: usize, shift: f64| -> Result<f64> {

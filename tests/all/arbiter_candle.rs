@@ -210,7 +210,7 @@ fn an_unknown_name_in_a_declaration_is_an_error_that_lists_the_known_ones() {
 fn the_variables_of_a_map_are_judged_in_the_order_of_their_names() {
     let (map, loss) = linear(DType::F32);
     let x = var("x", &[5, 3], 1.0, DType::F32).1.as_tensor().detach();
-    let verdict = Model::new(&map, move || loss(&[x.clone()])).judge().unwrap();
+    let verdict = Model::new(&map, move || loss(std::slice::from_ref(&x))).judge().unwrap();
     let names: Vec<&str> = verdict.norms.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["b", "v", "w"]);
     assert!(verdict.passed(), "{}", verdict.report());

@@ -1,7 +1,7 @@
 //! Tests of `defects`: the verdicts, checks that can change their mind, and children that misbehave.
 
 use candle_core::{DType, Device, Result, Tensor};
-use shikha::defects::{Limits, Outcome, Verdict, catalogue, judge_gradient, run_all, run_child};
+use shikha::defects::{Kind, Limits, Outcome, Verdict, catalogue, judge_gradient, run_all, run_child};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,6 +21,31 @@ fn every_entry_gives_a_verdict_and_every_control_is_clean() {
         assert!(check.shows() || needs_hardware, "{}: {}", entry.id, check.evidence());
     });
     assert_eq!(seen, entries.len());
+}
+
+#[test]
+fn the_arbiter_catches_every_silent_gradient_defect_by_parameter_and_names_the_cutting_op() {
+    let entries = catalogue();
+    let program = Path::new(env!("CARGO_BIN_EXE_shikha"));
+    let (mut missing, mut wrong) = (0, 0);
+    run_all(program, &entries, Limits::default(), |entry, check, control| {
+        let silent = matches!(entry.kind, Kind::MissingGradient | Kind::WrongGradient);
+        if !silent || matches!(check, Outcome::Verdict(Verdict::NeedsHardware(_))) {
+            return;
+        }
+        let (said, clean) = (check.evidence(), control.evidence());
+        assert!(clean.contains("the arbiter: passes"), "{}: {clean}", entry.id);
+        if entry.kind == Kind::MissingGradient {
+            missing += 1;
+            assert!(said.contains("the arbiter: x (present), cut: candle_"), "{}: {said}", entry.id);
+            assert!(said.contains("has no backward pass") && said.contains("; use "), "{}: {said}", entry.id);
+        } else {
+            wrong += 1;
+            let named = ["x (right)", "kernel (right)", "w (repeatable)"].iter().any(|n| said.contains(n));
+            assert!(named, "{}: {said}", entry.id);
+        }
+    });
+    assert!(missing >= 8 && wrong >= 6, "{missing} missing, {wrong} wrong");
 }
 
 fn tensor(shape: &[usize], dtype: DType) -> Tensor {
