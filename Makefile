@@ -5,8 +5,10 @@ export SHIKHA_MIRROR = $(MIRROR)
 endif
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test reproduce figures defects bench
+.PHONY: test test-burn arbiter reproduce figures defects bench
 test: ; cargo test --release --locked --workspace
+test-burn: ; cd burn && cargo test --release --locked --workspace
+arbiter: ; $(SHIKHA) arbiter score
 reproduce: ; $(SHIKHA) reproduce $(RECIPE)
 figures: ; $(SHIKHA) figures $(RECIPE)
 defects: ; $(SHIKHA) defects

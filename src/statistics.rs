@@ -37,9 +37,32 @@ pub fn ratio_interval(over: &[f64], under: &[f64], resamples: usize, seed: u64) 
     Interval { value: over.iter().sum::<f64>() / under.iter().sum::<f64>(), low: at(0.025), high: at(0.975) }
 }
 
+/// The 95 % interval of a share by E. B. Wilson (J. Am. Stat. Assoc. 22, 1927), from `hits` of `trials`; `[0, 1]`
+/// when there were none. It takes the trials for independent.
+pub fn wilson(hits: usize, trials: usize) -> [f64; 2] {
+    if trials == 0 {
+        return [0.0, 1.0];
+    }
+    const Z: f64 = 1.959_963_984_540_054;
+    let (n, share) = (trials as f64, hits as f64 / trials as f64);
+    let middle = share + Z * Z / (2.0 * n);
+    let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    let scale = 1.0 + Z * Z / n;
+    [((middle - half) / scale).clamp(0.0, share), ((middle + half) / scale).clamp(share, 1.0)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wilson_gives_the_textbook_intervals() {
+        let close = |found: [f64; 2], expected: [f64; 2]| found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 5e-4);
+        assert!(close(wilson(10, 100), [0.0552, 0.1744]), "{:?}", wilson(10, 100));
+        assert!(close(wilson(0, 360), [0.0, 0.0106]), "{:?}", wilson(0, 360));
+        assert!(close(wilson(20, 20), [0.8389, 1.0]), "{:?}", wilson(20, 20));
+        assert_eq!(wilson(0, 0), [0.0, 1.0]);
+    }
 
     #[test]
     fn covers_the_truth_about_as_often_as_it_says() {

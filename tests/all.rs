@@ -28,6 +28,8 @@ mod eval;
 mod model;
 #[path = "all/ops.rs"]
 mod ops;
+#[path = "all/ops_arbiter.rs"]
+mod ops_arbiter;
 #[path = "all/ops_candle.rs"]
 mod ops_candle;
 #[path = "all/ops_optimizer.rs"]

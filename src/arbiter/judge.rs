@@ -111,7 +111,7 @@ impl Inquiry<'_> {
 /// *Applied* runs training steps, so the model has moved afterwards: give it a copy, or build a new one.
 ///
 /// # Errors
-/// When a pass of the model fails.
+/// When the first pass of the model fails; a later one that fails is a finding.
 pub fn judge(subject: &mut dyn Subject, questions: &Questions) -> Result<Verdict, ModelFault> {
     let parameters = subject.parameters();
     let verdict = Verdict { parameters: parameters.len(), ..Verdict::default() };
@@ -121,17 +121,27 @@ pub fn judge(subject: &mut dyn Subject, questions: &Questions) -> Result<Verdict
     inquiry.backward()?;
     unmoved_by_a_pass(&mut inquiry, before);
     presence::ask(&mut inquiry, questions.explain)?;
-    variants(&mut inquiry)?;
-    if let Some(settings) = questions.right {
-        right::ask(&mut inquiry, settings)?;
-    }
-    if questions.repeatable && inquiry.subject.repeats() {
-        repeatable::ask(&mut inquiry)?;
-    }
-    if questions.steps > 0 {
-        applied::ask(&mut inquiry, questions.steps)?;
+    if let Err(error) = later(&mut inquiry, questions) {
+        let evidence = format!("the first pass went well and a later one failed: {error}");
+        let parameter = "the model".to_owned();
+        inquiry.verdict.findings.push(Finding { parameter, question: Question::Repeatable, evidence });
     }
     Ok(inquiry.verdict)
+}
+
+/// What takes more than one pass.
+fn later(inquiry: &mut Inquiry, questions: &Questions) -> Result<(), ModelFault> {
+    variants(inquiry)?;
+    if let Some(settings) = questions.right {
+        right::ask(inquiry, settings)?;
+    }
+    if questions.repeatable && inquiry.subject.repeats() {
+        repeatable::ask(inquiry)?;
+    }
+    if questions.steps > 0 {
+        applied::ask(inquiry, questions.steps)?;
+    }
+    Ok(())
 }
 
 fn values(inquiry: &Inquiry) -> Vec<Option<Vec<f64>>> {

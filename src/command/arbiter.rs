@@ -1,7 +1,7 @@
 //! `shikha arbiter`: dumps of any framework judged, and the arbiter's own score.
 
 use clap::{Args, Subcommand};
-use shikha::arbiter::faults;
+use shikha::arbiter::faults::{self, Score};
 use shikha::arbiter::tensors::{Dump, check_dump};
 use shikha::artifact::write_atomic;
 use shikha::progress::Progress;
@@ -51,6 +51,9 @@ pub struct ScoreArgs {
     /// Where score.json, the figure and the table go
     #[arg(long, value_name = "DIR", default_value = "runs/arbiter")]
     out: PathBuf,
+    /// Draw and print a stored score.json again, without measuring
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
     /// Print the score as JSON
     #[arg(long)]
     json: bool,
@@ -85,16 +88,13 @@ impl CheckArgs {
 
 impl ScoreArgs {
     fn run(self) -> Result<(), Box<dyn Error>> {
-        if self.seeds == 0 {
-            return Err("--seeds is 0, expected at least 1".into());
-        }
-        let cases: usize = faults::census().values().sum();
-        let progress = Mutex::new(Progress::new("arbiter", cases as u64, "cases"));
-        let score = faults::score(self.seeds, |case| {
-            progress.lock().unwrap_or_else(|p| p.into_inner()).advance(1, &case.title);
-        })
-        .map_err(|error| error.to_string())?;
-        progress.into_inner().unwrap_or_else(|p| p.into_inner()).finish(&format!("{cases} cases"));
+        let score = match &self.from {
+            Some(path) => {
+                let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+                serde_json::from_slice(&bytes).map_err(|e| format!("{}: not a score: {e}", path.display()))?
+            }
+            None => self.measure()?,
+        };
         std::fs::create_dir_all(&self.out)?;
         let mut text = serde_json::to_vec_pretty(&score)?;
         text.push(b'\n');
@@ -110,5 +110,19 @@ impl ScoreArgs {
             println!("written to {}", self.out.display());
         }
         Ok(())
+    }
+
+    fn measure(&self) -> Result<Score, Box<dyn Error>> {
+        if self.seeds == 0 {
+            return Err("--seeds is 0, expected at least 1".into());
+        }
+        let cases: usize = faults::census().values().sum();
+        let progress = Mutex::new(Progress::new("arbiter", cases as u64, "cases"));
+        let score = faults::score(self.seeds, |case| {
+            progress.lock().unwrap_or_else(|p| p.into_inner()).advance(1, &case.title);
+        })
+        .map_err(|error| error.to_string())?;
+        progress.into_inner().unwrap_or_else(|p| p.into_inner()).finish(&format!("{cases} cases"));
+        Ok(score)
     }
 }

@@ -3,6 +3,7 @@
 use super::figure::{DetectorBar, Figure, arbiter as draw};
 use super::{ReportError, Table};
 use crate::arbiter::faults::{Counts, Kind, Score};
+use crate::statistics::wilson;
 use std::fmt::Write;
 
 /// The kinds in the order of the corpus, healthy models and wrong data last.
@@ -48,19 +49,11 @@ pub fn table(score: &Score) -> Table {
 pub fn figure(score: &Score) -> Result<Figure, ReportError> {
     let bar = |kind: Kind| {
         let (cases, trials, arbiter, presence, curve) = score.of(kind);
-        let share = |count: usize| count as f64 / trials.max(1) as f64;
-        DetectorBar {
-            kind: kind.name().to_owned(),
-            cases,
-            trials,
-            arbiter: share(arbiter),
-            presence: share(presence),
-            curve: share(curve),
-        }
+        DetectorBar { kind: kind.name().to_owned(), cases, trials, arbiter, presence, curve }
     };
     let bars: Vec<DetectorBar> = kinds().map(bar).collect();
     let caption = format!(
-        "{} faults and {} healthy models of {} to {} parameters, {} seeds each; loss curve: 60 AdamW steps, flagged when not finite or not falling.",
+        "{} faults and {} healthy models of {} to {} parameters, {} seeds each; loss curve: 60 AdamW steps, flagged when not finite or not falling. Lines: 95 %.",
         score.in_scope().0 + score.of(Kind::Data).0,
         score.of(Kind::Healthy).0,
         score.sizes[0],
@@ -70,13 +63,20 @@ pub fn figure(score: &Score) -> Result<Figure, ReportError> {
     draw(&bars, &caption)
 }
 
+/// A share with its interval, in per cent.
+fn percent(hits: usize, trials: usize) -> String {
+    let [low, high] = wilson(hits, trials).map(|share| 100.0 * share);
+    format!("{:.1} % [{low:.1}, {high:.1}]", 100.0 * hits as f64 / trials.max(1) as f64)
+}
+
 /// Catch rate, false alarms and cost in words.
 pub fn summary(score: &Score) -> String {
     let (cases, trials, caught, ..) = score.in_scope();
     let (models, healthy, alarms, ..) = score.of(Kind::Healthy);
     let mut text = format!(
-        "caught {caught} of {trials} trials of {cases} faults in scope ({:.2} %); {alarms} false alarms in {healthy} trials of {models} healthy models; {} seeds\n",
-        100.0 * caught as f64 / trials.max(1) as f64,
+        "caught {caught} of {trials} trials of {cases} faults in scope ({}); {alarms} false alarms in {healthy} trials of {models} healthy models ({}); {} seeds\n",
+        percent(caught, trials),
+        percent(alarms, healthy),
         score.seeds
     );
     let _ = writeln!(

@@ -216,6 +216,20 @@ fn nothing_shown_is_no_pass_and_a_failing_model_is_an_error() {
 }
 
 #[test]
+fn a_model_that_fails_in_a_later_pass_keeps_what_was_found_in_the_first() {
+    let mut calls = 0;
+    let mut subject = Closure::new(parameters(), move |w, n| {
+        calls += 1;
+        let (loss, gradients) = regression(w, n);
+        if calls > 1 { Err("the tape is gone".into()) } else { Ok((loss, vec![None, gradients[1].clone()])) }
+    });
+    let verdict = judge(&mut subject, &Questions::default()).unwrap();
+    let found: Vec<_> = verdict.findings.iter().map(|f| (f.parameter.as_str(), f.question)).collect();
+    assert_eq!(found, [("w", Question::Present), ("the model", Question::Repeatable)]);
+    assert!(verdict.report().contains("the tape is gone"), "{}", verdict.report());
+}
+
+#[test]
 #[should_panic(expected = "w (present): has no gradient")]
 fn the_test_helper_panics_with_the_report() {
     let mut subject = Closure::new(parameters(), |w, n| {

@@ -2,6 +2,7 @@
 
 use super::style::{DETECTORS, FAINT, GRID, INK, anchored, failed, page};
 use super::{Figure, ReportError};
+use crate::statistics::wilson;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 use std::fmt::Write;
@@ -17,17 +18,21 @@ pub struct DetectorBar {
     pub cases: usize,
     /// Cases times seeds.
     pub trials: usize,
-    /// Share of trials that the arbiter flagged, from 0 to 1.
-    pub arbiter: f64,
-    /// Share that the presence check flagged.
-    pub presence: f64,
-    /// Share whose loss curve looked ill.
-    pub curve: f64,
+    /// Trials that the arbiter flagged.
+    pub arbiter: usize,
+    /// Trials that the presence check flagged.
+    pub presence: usize,
+    /// Trials whose loss curve looked ill.
+    pub curve: usize,
 }
 
 impl DetectorBar {
-    fn detectors(&self) -> [(&'static str, f64); 3] {
+    fn detectors(&self) -> [(&'static str, usize); 3] {
         [("arbiter", self.arbiter), ("presence only", self.presence), ("loss curve", self.curve)]
+    }
+
+    fn share(&self, hits: usize) -> f64 {
+        hits as f64 / self.trials.max(1) as f64
     }
 }
 
@@ -63,22 +68,28 @@ pub fn arbiter(bars: &[DetectorBar], caption: &str) -> Result<Figure, ReportErro
             chart
                 .draw_series([EmptyElement::at((0.0, top - 0.38)) + Text::new(label, (-10, 0), name)])
                 .map_err(failed(ID))?;
-            for (j, (_, share)) in bar.detectors().iter().enumerate() {
+            for (j, (_, hits)) in bar.detectors().into_iter().enumerate() {
+                let (share, [least, most]) = (bar.share(hits), wilson(hits, bar.trials));
                 let (high, low) = (top - 0.26 * j as f64, top - 0.26 * (j + 1) as f64 + 0.03);
                 let colour = DETECTORS[j].filled();
-                chart.draw_series([Rectangle::new([(0.0, low), (*share, high)], colour)]).map_err(failed(ID))?;
+                chart.draw_series([Rectangle::new([(0.0, low), (share, high)], colour)]).map_err(failed(ID))?;
+                let middle = (high + low) / 2.0;
+                chart.draw_series(LineSeries::new([(least, middle), (most, middle)], INK)).map_err(failed(ID))?;
                 let text = anchored(10, &FAINT, HPos::Left, VPos::Center);
                 let percent = format!("{:.0} %", 100.0 * share);
-                let at = EmptyElement::at((*share, (high + low) / 2.0));
+                let at = EmptyElement::at((most, middle));
                 chart.draw_series([at + Text::new(percent, (4, 0), text)]).map_err(failed(ID))?;
             }
         }
         Ok(())
     })?;
-    let mut csv = "kind,cases,trials,arbiter,presence_only,loss_curve\n".to_owned();
+    let mut csv = "kind,cases,trials,check,flagged,share,low,high\n".to_owned();
     for bar in bars {
-        let DetectorBar { kind, cases, trials, arbiter, presence, curve } = bar;
-        let _ = writeln!(csv, "{kind},{cases},{trials},{arbiter},{presence},{curve}");
+        let DetectorBar { kind, cases, trials, .. } = bar;
+        for (name, hits) in bar.detectors() {
+            let [low, high] = wilson(hits, *trials);
+            let _ = writeln!(csv, "{kind},{cases},{trials},{name},{hits},{},{low},{high}", bar.share(hits));
+        }
     }
     Ok(Figure { id: ID, svg, csv })
 }
