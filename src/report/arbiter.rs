@@ -2,7 +2,7 @@
 
 use super::figure::{DetectorBar, Figure, arbiter as draw};
 use super::{ReportError, Table};
-use crate::arbiter::faults::{Counts, Kind, Score};
+use crate::arbiter::faults::{CURVE, Counts, Kind, Score};
 use crate::statistics::wilson;
 use std::fmt::Write;
 
@@ -53,12 +53,13 @@ pub fn figure(score: &Score) -> Result<Figure, ReportError> {
     };
     let bars: Vec<DetectorBar> = kinds().map(bar).collect();
     let caption = format!(
-        "{} faults and {} healthy models of {} to {} parameters, {} seeds each; loss curve: 60 AdamW steps, flagged when not finite or not falling. Lines: 95 %.",
+        "{} faults, {} healthy models ({} to {} parameters), {} seeds. Loss curve: {} steps, not finite or not falling. Lines: 95 %.",
         score.in_scope().0 + score.of(Kind::Data).0,
         score.of(Kind::Healthy).0,
         score.sizes[0],
         score.sizes[1],
-        score.seeds
+        score.seeds,
+        CURVE
     );
     draw(&bars, &caption)
 }

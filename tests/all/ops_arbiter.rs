@@ -42,7 +42,9 @@ fn ids() -> Tensor {
 }
 
 /// An op of ours with the shapes of its inputs and Candle's fused counterpart, if it has one.
-const CASES: [(&str, Op, &[&[usize]], Option<Op>); 11] = [
+type Case = (&'static str, Op, &'static [&'static [usize]], Option<Op>);
+
+const CASES: [Case; 11] = [
     (
         "rms_norm",
         |x| ours::rms_norm(&x[0], &x[1], 1e-5),

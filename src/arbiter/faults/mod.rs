@@ -21,4 +21,4 @@ mod trial;
 
 pub use case::{Case, Kind, faults, healthy_models};
 pub use score::{CaseScore, Counts, Score, census, score};
-pub use trial::{Trial, looks_ill, run};
+pub use trial::{CURVE, Trial, looks_ill, run};

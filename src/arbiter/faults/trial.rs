@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Training steps whose loss is looked at.
-const CURVE: usize = 60;
+pub const CURVE: usize = 60;
 /// Batches that training goes through in turn.
 const BATCHES: u64 = 4;
 
