@@ -50,7 +50,8 @@ fn missing_gradients_are_caught_by_name() {
     let weight = Param::initialized(ParamId::new(), tensor([16, 8], 2, &device()));
     let initialised = Linear { weight, bias: fresh().bias };
     let plain = Linear { weight: Param::from_tensor(tensor([16, 8], 2, &Device::flex())), bias: fresh().bias };
-    for (case, layer) in [("map", mapped), ("init_mapper", late), ("initialized", initialised), ("plain device", plain)] {
+    for (case, layer) in [("map", mapped), ("init_mapper", late), ("initialized", initialised), ("plain device", plain)]
+    {
         let verdict = linear(layer);
         assert!(names(&verdict, Question::Present).contains(&"weight"), "{case}: {}", verdict.report());
     }
