@@ -1,6 +1,6 @@
 //! Tests of the arbiter's Candle adapter: the parameter and the op that cut its gradient are named.
 
-use candle_core::{D, DType, Device, Result, Tensor, Var};
+use candle_core::{CpuStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Tensor, Var};
 use candle_nn::{AdamW, Optimizer, ParamsAdamW, VarMap, rotary_emb};
 use shikha::arbiter::candle::Model;
 use shikha::arbiter::{Expectation, Question, Rule, Verdict};
@@ -38,6 +38,19 @@ impl Sandwich {
         };
         let mut model = Model::from_vars(self.vars.clone(), vec![self.x.clone()], loss);
         model.judge().unwrap()
+    }
+}
+
+/// A user's own op without a backward pass.
+struct Doubled;
+
+impl CustomOp1 for Doubled {
+    fn name(&self) -> &'static str {
+        "doubled"
+    }
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let doubled = storage.as_slice::<f32>()?.iter().map(|x| 2.0 * x).collect();
+        Ok((CpuStorage::F32(doubled), layout.shape().clone()))
     }
 }
 
@@ -101,6 +114,7 @@ fn each_severing_op_is_named_with_its_replacement_and_the_healthy_twin_passes() 
         assert!(named, "{op}: {}", verdict.report());
         let cut = verdict.cut.clone().unwrap_or_default() + " ";
         assert!(cut.contains(op) && cut.contains("use "), "{op}: {cut}");
+        assert_eq!(cut.matches("has no backward pass").count(), 1, "{op} is named once: {cut}");
         assert!(!verdict.findings.iter().any(|f| f.parameter == "second"), "{op}: {}", verdict.report());
         let verdict = sandwich.judge(healthy);
         assert!(verdict.passed() && verdict.cut.is_none(), "{op}: {}", verdict.report());
@@ -112,6 +126,8 @@ fn a_custom_op_without_a_backward_pass_is_told_by_its_entry_and_detach_is_hinted
     let sandwich = Sandwich::new(DType::F32);
     let detached = sandwich.judge(|x, _| Ok(x.detach()));
     assert!(detached.cut.as_ref().is_some_and(|cut| cut.contains("detach()")), "{}", detached.report());
+    let custom = sandwich.judge(|x, _| x.contiguous()?.apply_op1_no_bwd(&Doubled));
+    assert!(custom.cut.as_ref().is_some_and(|cut| cut.contains("apply_op1_no_bwd")), "{}", custom.report());
 }
 
 #[test]

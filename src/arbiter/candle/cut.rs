@@ -91,7 +91,10 @@ pub fn explain(forward: impl FnOnce()) -> Option<String> {
 }
 
 fn severed(stack: &[String]) -> Option<(&'static Severing, usize)> {
-    SEVERING.iter().find_map(|severing| {
+    // Candle's own bookkeeping allocates around every op; only a kernel's allocation tells of a custom one.
+    let kernel = stack.iter().any(|name| name.contains("cpu_fwd"));
+    let tells = |severing: &&Severing| kernel || !severing.mark.starts_with("apply_op");
+    SEVERING.iter().filter(tells).find_map(|severing| {
         let at = stack.iter().rposition(|name| name.contains(severing.mark))?;
         Some((severing, at))
     })

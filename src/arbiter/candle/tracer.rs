@@ -8,7 +8,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The system's allocator, which also lets the arbiter name the op that cut a graph:
 ///
@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tracer;
 
-/// Whether any thread traces; keeps the usual allocation at one load.
-static ANY: AtomicBool = AtomicBool::new(false);
+/// Threads that trace; keeps the usual allocation at one load.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
 /// Whether the allocator in use is a [`Tracer`].
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
@@ -61,7 +61,7 @@ unsafe impl GlobalAlloc for Tracer {
 
 #[inline]
 fn look() {
-    if ANY.load(Ordering::Relaxed) {
+    if THREADS.load(Ordering::Relaxed) > 0 {
         keep_stack();
     }
 }
@@ -82,16 +82,33 @@ fn keep_stack() {
     let _ = TRACING.try_with(|tracing| tracing.set(true));
 }
 
+/// This thread traces as long as one of these lives, a panic in the model included.
+struct Tracing;
+
+impl Tracing {
+    fn begin() -> Self {
+        THREADS.fetch_add(1, Ordering::Relaxed);
+        TRACING.set(true);
+        Tracing
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        TRACING.set(false);
+        THREADS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Runs `work` on this thread and gives the function names of each allocation's stack, innermost first;
 /// `None` when the program's allocator is not a [`Tracer`].
 pub(super) fn trace<R>(work: impl FnOnce() -> R) -> Option<(R, Vec<Vec<String>>)> {
     STACKS.with(|stacks| stacks.borrow_mut().clear());
-    ANY.store(true, Ordering::Relaxed);
-    TRACING.set(true);
+    let tracing = Tracing::begin();
     drop(std::hint::black_box(Box::new(0u8))); // shows whether the tracer is there
     INSTALLED.fetch_or(STACKS.with(|stacks| !stacks.borrow().is_empty()), Ordering::Relaxed);
     let result = INSTALLED.load(Ordering::Relaxed).then(work);
-    TRACING.set(false);
+    drop(tracing);
     let stacks = STACKS.take();
     Some((result?, stacks.iter().skip(1).map(functions).collect()))
 }
