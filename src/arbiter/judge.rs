@@ -1,6 +1,8 @@
 //! The questions in their order, cheapest first.
 
-use super::{Finding, ModelFault, Parameter, Question, Subject, Verdict, applied, presence, repeatable, right};
+use super::{
+    Expectation, Finding, ModelFault, Parameter, Question, Subject, Verdict, applied, presence, repeatable, right,
+};
 
 /// Which questions to ask, and how closely. The default asks everything the subject allows.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,6 +119,7 @@ pub fn judge(subject: &mut dyn Subject, questions: &Questions) -> Result<Verdict
     let verdict = Verdict { parameters: parameters.len(), ..Verdict::default() };
     let mut inquiry = Inquiry { subject, parameters, verdict, seed: questions.seed };
     compare_with_outside(&mut inquiry, &questions.expected);
+    declarations_fit(&mut inquiry);
     let before = values(&inquiry);
     inquiry.backward()?;
     unmoved_by_a_pass(&mut inquiry, before);
@@ -182,6 +185,27 @@ fn compare_with_outside(inquiry: &mut Inquiry, expected: &[Expected]) {
             }
             _ => {}
         }
+    }
+}
+
+/// A declaration that fits nothing would switch a question off unseen, so it is a finding itself.
+fn declarations_fit(inquiry: &mut Inquiry) {
+    for i in 0..inquiry.parameters.len() {
+        let parameter = &inquiry.parameters[i];
+        let (rows, length) = (parameter.rows(), parameter.len());
+        let wrong = match (&parameter.expectation, parameter.units) {
+            (Expectation::Tied(other), _) if !inquiry.parameters.iter().any(|p| p.name == *other) => {
+                format!("is declared tied with `{other}`, which is not among the parameters")
+            }
+            (Expectation::ZeroRows(may), _) if may.len() != rows => {
+                format!("is declared to have {} rows that may be zero or not, but has {rows}", may.len())
+            }
+            (_, Some(units)) if units == 0 || !length.is_multiple_of(units) => {
+                format!("is declared to have {units} units, into which its {length} numbers cannot be divided")
+            }
+            _ => continue,
+        };
+        inquiry.find(i, Question::Present, wrong);
     }
 }
 

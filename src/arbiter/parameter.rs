@@ -17,6 +17,11 @@ pub enum Precision {
 }
 
 impl Precision {
+    /// The one of two that rounds more.
+    pub fn coarser(self, other: Precision) -> Precision {
+        if other.unit_roundoff() > self.unit_roundoff() { other } else { self }
+    }
+
     /// Largest relative error of one rounding.
     pub fn unit_roundoff(self) -> f64 {
         match self {

@@ -104,8 +104,7 @@ impl Asked<'_> {
     fn compare(&self, inquiry: &Inquiry, difference: Difference) -> Answer {
         let Asked { index, settings, claimed, gradient } = *self;
         // The gradient itself was rounded in the parameter's type, the difference in the loss's.
-        let coarser = |a: Precision, b: Precision| if a.unit_roundoff() > b.unit_roundoff() { a } else { b };
-        let precision = coarser(inquiry.parameters[index].precision, inquiry.subject.loss_precision());
+        let precision = inquiry.parameters[index].precision.coarser(inquiry.subject.loss_precision());
         let tolerance = settings.tolerance.unwrap_or_else(|| default_tolerance(precision));
         // Of a random direction, what a gradient of this norm gives on average; so that a direction that
         // happens to stand across the gradient is not held to an error relative to nothing.

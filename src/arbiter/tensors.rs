@@ -46,6 +46,16 @@ pub enum DumpError {
         /// What is wrong.
         problem: String,
     },
+    /// The numbers of files do not go together.
+    #[error(
+        "there are parameters after {after} steps and the gradients of {gradients}: give the gradients once a step, and at least once"
+    )]
+    Steps {
+        /// Files of parameters after a step.
+        after: usize,
+        /// Files of gradients.
+        gradients: usize,
+    },
     /// The declarations cannot be read.
     #[error("{}: {reason}", path.display())]
     Declarations {
@@ -183,6 +193,10 @@ impl Subject for Files {
 /// # Errors
 /// [`DumpError`] when a file is broken or something does not fit.
 pub fn check_dump(dump: &Dump) -> Result<Verdict, DumpError> {
+    let steps = dump.after.len();
+    if dump.gradients.len() != steps.max(1) {
+        return Err(DumpError::Steps { after: steps, gradients: dump.gradients.len() });
+    }
     let before = read(&dump.parameters)?;
     let gradients = dump.gradients.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
     let again = dump.again.as_deref().map(read).transpose()?;
@@ -191,7 +205,6 @@ pub fn check_dump(dump: &Dump) -> Result<Verdict, DumpError> {
     for path in &dump.after {
         values.push(after(path, &before)?);
     }
-    let steps = dump.after.len().min(dump.gradients.len().max(1));
     let parameters = before.iter().map(|(name, tensor)| parameter(name, tensor, &declared)).collect();
     let mut findings = strangers(&gradients, &before);
     findings.extend(other_shapes(&gradients, &before));

@@ -105,7 +105,7 @@ impl Subject for Probe<'_> {
     }
 }
 
-fn window(batch: &Batch) -> Window<'_> {
+pub(super) fn window(batch: &Batch) -> Window<'_> {
     Window { inputs: &batch.inputs, targets: &batch.targets, time: batch.context }
 }
 
@@ -140,8 +140,11 @@ pub fn preflight(
     let batch = if full { first_windows(batch) } else { batch.clone() };
     let absent = (!config.tie_word_embeddings).then(|| {
         let mut absent = vec![true; config.vocab_size];
-        let inside = batch.inputs.iter().filter_map(|id| absent.get(*id as usize).map(|_| *id as usize));
-        inside.collect::<Vec<_>>().into_iter().for_each(|id| absent[id] = false);
+        for id in &batch.inputs {
+            if let Some(absent) = absent.get_mut(*id as usize) {
+                *absent = false;
+            }
+        }
         absent
     });
     let exact = if full { Some(exact(&config, parameters)?) } else { None };

@@ -2,11 +2,12 @@
 
 use super::checkpoint::{self, Checkpoint, Identity, State};
 use super::metrics::{self, Machine, MetricsFile, Row};
+use super::preflight::window;
 use super::{Interrupt, TrainError, learning_rate, peak_memory, preflight};
 use crate::arbiter::Numbers;
 use crate::arbiter::monitor::{self, Monitor};
 use crate::corpus::loader::{Batch, Batches};
-use crate::model::{Config, Decoder, LossSum, ModelError, Parameters, Window, initialise};
+use crate::model::{Config, Decoder, LossSum, ModelError, Parameters, initialise};
 use crate::ops::{adamw, gemm_peak, norm};
 use crate::progress::Progress;
 use crate::recipe::TrainRecipe;
@@ -321,10 +322,6 @@ impl<'a> Run<'a> {
         self.at.save(self.setup.directory)?;
         checkpoint::thin_out(self.setup.directory, self.setup.recipe.keep_last)
     }
-}
-
-fn window(batch: &Batch) -> Window<'_> {
-    Window { inputs: &batch.inputs, targets: &batch.targets, time: batch.context }
 }
 
 /// The state before the first step.

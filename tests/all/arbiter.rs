@@ -164,6 +164,21 @@ fn what_is_expected_from_outside_must_be_shown() {
 }
 
 #[test]
+fn a_declaration_that_fits_nothing_is_a_finding() {
+    let ask = |change: fn(&mut Parameter)| {
+        let mut all = parameters();
+        change(&mut all[0].0);
+        let mut subject = Closure::new(all, |w, n| Ok(regression(w, n)));
+        let verdict = judge(&mut subject, &Questions::default()).unwrap();
+        verdict.findings.first().map(|f| f.evidence.clone()).unwrap_or_default()
+    };
+    assert!(ask(|w| w.expectation = Expectation::Tied("bias".to_owned())).contains("`bias`, which is not among"));
+    assert!(ask(|w| w.expectation = Expectation::ZeroRows(vec![true; 2])).contains("2 rows"));
+    assert!(ask(|w| w.units = Some(4)).contains("6 numbers cannot be divided"));
+    assert_eq!(ask(|w| w.units = Some(2)), "");
+}
+
+#[test]
 fn tied_frozen_and_held_parameters_are_watched_through_the_steps() {
     let run = |expectation: Expectation, shift: f64| {
         let mut all = parameters();

@@ -112,6 +112,17 @@ fn a_second_step_is_judged_by_its_own_gradients() {
 }
 
 #[test]
+fn files_that_do_not_go_together_are_refused() {
+    let mut files = files(&parameters(), &gradients(), Some(&stepped()));
+    files.dump.after.push(files.dump.after[0].clone());
+    let error = check_dump(&files.dump).unwrap_err().to_string();
+    assert!(error.contains("after 2 steps and the gradients of 1"), "{error}");
+    files.dump.after.clear();
+    files.dump.gradients.push(files.dump.gradients[0].clone());
+    assert!(matches!(check_dump(&files.dump), Err(DumpError::Steps { after: 0, gradients: 2 })));
+}
+
+#[test]
 fn declarations_are_read_and_a_wrong_one_is_refused() {
     let mut without = gradients();
     without.remove(0);

@@ -192,8 +192,7 @@ impl Subject for Model<'_> {
     }
 
     fn loss_precision(&self) -> Precision {
-        let coarsest =
-            self.parameters.iter().map(|p| p.precision).max_by(|a, b| a.unit_roundoff().total_cmp(&b.unit_roundoff()));
+        let coarsest = self.parameters.iter().map(|p| p.precision).reduce(Precision::coarser);
         self.loss_precision.or(coarsest).unwrap_or(Precision::F32)
     }
 
