@@ -44,7 +44,7 @@ pub fn step<T: Real>(parameter: &mut [T], gradient: &[T], first: &mut [T], secon
     let pieces = parameter.par_chunks_mut(ELEMENTS).zip(gradient.par_chunks(ELEMENTS));
     let pieces = pieces.zip(first.par_chunks_mut(ELEMENTS)).zip(second.par_chunks_mut(ELEMENTS));
     pieces.for_each(|(((parameter, gradient), first), second)| {
-        vectorised(|| {
+        vectorised!(|| {
             // Slices of one known length: without bounds to check the loop becomes vector code.
             let n = parameter.len();
             let (parameter, gradient) = (&mut parameter[..n], &gradient[..n]);

@@ -151,7 +151,7 @@ fn forward_head<T: Real>(q: Head<T>, k: Head<T>, v: Head<T>, shape: &Shape, sums
         let mut state = vec![(T::from_f64(f64::NEG_INFINITY), T::ZERO); out.len() / dim]; // running maximum and sum
         for at in tiles(query, shape.time) {
             scores(&mut tile, q.rows(at.query, at.queries), k.rows(at.key, at.keys), at, dim);
-            vectorised(|| {
+            vectorised!(|| {
                 for (i, (state, out)) in state.iter_mut().zip(out.chunks_exact_mut(dim)).enumerate() {
                     online_softmax(&mut tile[i * KEYS..i * KEYS + at.keys], state, out);
                 }
@@ -179,7 +179,7 @@ fn online_softmax<T: Real>(row: &mut [T], state: &mut (T, T), out: &mut [T]) {
     if shrink != T::ONE {
         out.iter_mut().for_each(|x| *x *= shrink);
     }
-    *state = (max, sum * shrink + lane_sum(row.len(), |i| row[i]));
+    *state = (max, sum * shrink + lane_sum([row], |[x]| x));
 }
 
 /// What the forward pass left for the backward pass.
@@ -250,7 +250,7 @@ fn backward_head<T: Real>(
     let dq = &mut dq[member * time * dim..][..time * dim];
     let scale = T::from_f64(1.0 / (dim as f64).sqrt());
     let (mut p, mut ds) = (vec![T::ZERO; QUERIES * KEYS], vec![T::ZERO; QUERIES * KEYS]);
-    let dots: Vec<T> = (0..time).map(|i| lane_sum(dim, |j| dout.row(i)[j] * out.row(i)[j])).collect();
+    let dots: Vec<T> = (0..time).map(|i| lane_sum([dout.row(i), out.row(i)], |[a, b]| a * b)).collect();
     for query in (0..time).step_by(QUERIES) {
         for at in tiles(query, time) {
             let (rows, columns) = (at.queries, at.keys);
@@ -259,7 +259,7 @@ fn backward_head<T: Real>(
             let dout = dout.rows(at.query, rows);
             let values = v.rows(at.key, columns).transposed();
             matmul(ViewMut::new(&mut ds, rows, columns, KEYS), dout, values, T::ONE, false, Threads::One);
-            vectorised(|| {
+            vectorised!(|| {
                 for i in 0..rows {
                     let (sum, dot) = (sums[at.query + i], dots[at.query + i]);
                     for (p, ds) in p[i * KEYS..][..columns].iter_mut().zip(&mut ds[i * KEYS..][..columns]) {
@@ -293,7 +293,7 @@ pub fn decode<T: Real>(q: &[T], k: &[T], v: &[T], shape: &Shape, out: &mut [T]) 
         let q = &q[head * dim..][..dim];
         let k = shape.head(k, 0, head / shape.group(), shape.kv_width());
         let v = shape.head(v, 0, head / shape.group(), shape.kv_width());
-        let mut row: Vec<T> = (0..length).map(|i| lane_sum(dim, |j| q[j] * k.row(i)[j]) * scale).collect();
+        let mut row: Vec<T> = (0..length).map(|i| lane_sum([q, k.row(i)], |[q, k]| q * k) * scale).collect();
         out.fill(T::ZERO);
         let mut state = (T::from_f64(f64::NEG_INFINITY), T::ZERO);
         online_softmax(&mut row, &mut state, out);

@@ -11,8 +11,8 @@ use rayon::prelude::*;
 #[inline(always)]
 fn moments<T: Real>(x: &[T], epsilon: T) -> (T, T) {
     let scale = T::from_f64(1.0 / x.len() as f64);
-    let mean = lane_sum(x.len(), |i| x[i]) * scale;
-    let variance = lane_sum(x.len(), |i| (x[i] - mean) * (x[i] - mean)) * scale;
+    let mean = lane_sum([x], |[x]| x) * scale;
+    let variance = lane_sum([x], |[x]| (x - mean) * (x - mean)) * scale;
     (mean, T::ONE / (variance + epsilon).sqrt())
 }
 
@@ -25,7 +25,7 @@ pub fn forward<T: Real>(x: &[T], gain: &[T], bias: &[T], epsilon: f64, y: &mut [
     assert_eq!((x.len() % width, y.len(), bias.len()), (0, x.len(), width), "lengths of a norm");
     let epsilon = T::from_f64(epsilon);
     x.par_chunks(ROWS * width).zip(y.par_chunks_mut(ROWS * width)).for_each(|(x, y)| {
-        vectorised(|| {
+        vectorised!(|| {
             for (x, y) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)) {
                 let (mean, r) = moments(x, epsilon);
                 for (((y, x), g), b) in y.iter_mut().zip(x).zip(gain).zip(bias) {
@@ -60,12 +60,12 @@ pub fn backward<T: Real>(x: &[T], gain: &[T], epsilon: f64, dy: &[T], gradients:
     let partial: Vec<(Vec<T>, Vec<T>)> = pieces
         .map(|((x, dy), dx)| {
             let (mut gains, mut biases) = (vec![T::ZERO; width], vec![T::ZERO; width]);
-            vectorised(|| {
+            vectorised!(|| {
                 let rows = x.chunks_exact(width).zip(dy.chunks_exact(width)).zip(dx.chunks_exact_mut(width));
                 for ((x, dy), dx) in rows {
                     let (mean, r) = moments(x, epsilon);
-                    let level = lane_sum(width, |i| dy[i] * gain[i]) * scale;
-                    let slope = lane_sum(width, |i| dy[i] * gain[i] * ((x[i] - mean) * r)) * scale;
+                    let level = lane_sum([dy, gain], |[dy, gain]| dy * gain) * scale;
+                    let slope = lane_sum([dy, gain, x], |[dy, gain, x]| dy * gain * ((x - mean) * r)) * scale;
                     let (gains, biases) = (&mut gains[..width], &mut biases[..width]);
                     for i in 0..width {
                         let z = (x[i] - mean) * r;

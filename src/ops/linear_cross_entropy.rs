@@ -52,7 +52,7 @@ pub fn per_row<T: Real>(x: &[T], w: &[T], targets: &[u32], shape: Shape) -> Vec<
     for (x, targets) in x.chunks(shape.chunk() * shape.inputs).zip(targets.chunks(shape.chunk())) {
         project(x, w, &mut logits, targets.len(), shape);
         let rows = logits.par_chunks_exact(shape.vocabulary).zip(targets);
-        losses.par_extend(rows.map(|(row, target)| vectorised(|| row_loss(row, *target))));
+        losses.par_extend(rows.map(|(row, target)| vectorised!(|| row_loss(row, *target))));
     }
     losses
 }
@@ -82,7 +82,7 @@ pub fn forward_backward<T: Real>(
         let losses: Vec<f64> = logits
             .par_chunks_exact_mut(vocabulary)
             .zip(targets)
-            .map(|(row, target)| vectorised(|| row_gradient(row, *target, T::from_f64(scale))))
+            .map(|(row, target)| vectorised!(|| row_gradient(row, *target, T::from_f64(scale))))
             .collect();
         nats += losses.iter().sum::<f64>();
         counted += targets.iter().filter(|t| **t != IGNORE).count();
@@ -118,7 +118,7 @@ fn row_loss<T: Real>(row: &[T], target: u32) -> f64 {
         return 0.0;
     }
     let max = largest(row);
-    let sum = lane_sum(row.len(), |i| (row[i] - max).exp());
+    let sum = lane_sum([row], |[x]| (x - max).exp());
     sum.to_f64().ln() + (max - row[target as usize]).to_f64()
 }
 
@@ -132,7 +132,7 @@ fn row_gradient<T: Real>(row: &mut [T], target: u32, scale: T) -> f64 {
     let max = largest(row);
     let correct = row[target as usize];
     row.iter_mut().for_each(|z| *z = (*z - max).exp());
-    let sum = lane_sum(row.len(), |i| row[i]);
+    let sum = lane_sum([row], |[x]| x);
     let share = scale / sum;
     row.iter_mut().for_each(|p| *p *= share);
     row[target as usize] = row[target as usize] - scale;

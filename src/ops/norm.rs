@@ -9,11 +9,8 @@ pub fn sum_of_squares<T: Real>(x: &[T]) -> f64 {
     let partial: Vec<f64> = x
         .par_chunks(ELEMENTS)
         .map(|x| {
-            vectorised(|| {
-                lane_sum(x.len(), |i| {
-                    let value = x[i].to_f64();
-                    value * value
-                })
+            vectorised!(|| {
+                lane_sum([x], |[x]| x.to_f64() * x.to_f64())
             })
         })
         .collect();

@@ -8,9 +8,20 @@ pub(crate) const ELEMENTS: usize = 1 << 14;
 /// Partial sums kept side by side, so that a sum vectorises without changing its order.
 pub(crate) const LANES: usize = 16;
 
-/// Runs `work` compiled for the vector unit found at run time (AVX-512, AVX2 … or the baseline).
+/// Runs a piece of work, written as a closure, compiled for the vector unit found at run time.
+///
+/// A closure keeps the features of the place it is written at: only one that is inlined takes those of
+/// the function that calls it. The macro writes the attribute that no call may forget.
+macro_rules! vectorised {
+    (|| $work:expr) => {
+        $crate::ops::parallel::dispatch(#[inline(always)] || $work)
+    };
+}
+pub(crate) use vectorised;
+
+/// What [`vectorised`] calls: `work` inside a function of AVX-512, AVX2 … or the baseline.
 #[inline(always)]
-pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
+pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
     struct Call<F>(F);
     impl<R, F: FnOnce() -> R> pulp::WithSimd for Call<F> {
         type Output = R;
@@ -22,20 +33,40 @@ pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(Call(work))
 }
 
-/// Σ f(i) over `0..count` in [`LANES`] interleaved partial sums, added in a fixed order.
+/// Σ f(x₀[i], x₁[i], …) over slices of one length in [`LANES`] interleaved partial sums, added in a
+/// fixed order.
+///
+/// # Panics
+/// When a slice is shorter than the first.
 #[inline(always)]
-pub(crate) fn lane_sum<T: super::Real>(count: usize, f: impl Fn(usize) -> T) -> T {
+pub(crate) fn lane_sum<I: Copy, T: super::Real, const N: usize>(slices: [&[I]; N], f: impl Fn([I; N]) -> T) -> T {
+    let count = slices[0].len();
+    let slices = slices.map(
+        #[inline(always)]
+        |slice| &slice[..count],
+    );
     let mut lanes = [T::ZERO; LANES];
     let whole = count / LANES * LANES;
     let mut start = 0;
     while start < whole {
+        // One check of the bounds for all lanes, so that the loop over them becomes vector code.
+        let pieces = slices.map(
+            #[inline(always)]
+            |slice| &slice[start..start + LANES],
+        );
         for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum += f(start + lane);
+            *sum += f(pieces.map(
+                #[inline(always)]
+                |piece| piece[lane],
+            ));
         }
         start += LANES;
     }
     for i in whole..count {
-        lanes[i - whole] += f(i);
+        lanes[i - whole] += f(slices.map(
+            #[inline(always)]
+            |slice| slice[i],
+        ));
     }
     let mut width = LANES / 2;
     while width > 0 {

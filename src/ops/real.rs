@@ -38,6 +38,7 @@ pub trait Real:
     /// Natural logarithm.
     fn ln(self) -> Self;
     /// The larger of two numbers.
+    #[inline(always)]
     fn larger(self, other: Self) -> Self {
         if self < other { other } else { self }
     }
@@ -46,18 +47,23 @@ pub trait Real:
 impl Real for f64 {
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
+    #[inline(always)]
     fn from_f64(x: f64) -> Self {
         x
     }
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         self
     }
+    #[inline(always)]
     fn sqrt(self) -> Self {
         self.sqrt()
     }
+    #[inline(always)]
     fn exp(self) -> Self {
         self.exp()
     }
+    #[inline(always)]
     fn ln(self) -> Self {
         self.ln()
     }
@@ -66,12 +72,15 @@ impl Real for f64 {
 impl Real for f32 {
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
+    #[inline(always)]
     fn from_f64(x: f64) -> Self {
         x as f32
     }
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
+    #[inline(always)]
     fn sqrt(self) -> Self {
         self.sqrt()
     }
@@ -79,6 +88,7 @@ impl Real for f32 {
     fn exp(self) -> Self {
         exp_f32(self)
     }
+    #[inline(always)]
     fn ln(self) -> Self {
         self.ln()
     }
@@ -94,7 +104,8 @@ fn exp_f32(x: f32) -> f32 {
     const LN2_LOW: f32 = -2.121_944_4e-4;
     const ROUND: f32 = 12_582_912.0; // 1.5·2²³: adding and subtracting it rounds to an integer
     let clamped = x.clamp(-87.336_54, 88.722_83);
-    let n = (clamped * LOG2_E + ROUND) - ROUND;
+    let rounded = clamped * LOG2_E + ROUND;
+    let n = rounded - ROUND;
     let r = (clamped - n * LN2_HIGH) - n * LN2_LOW;
     let p = 1.0 / 5040.0;
     let p = p * r + 1.0 / 720.0;
@@ -103,9 +114,10 @@ fn exp_f32(x: f32) -> f32 {
     let p = p * r + 1.0 / 6.0;
     let p = p * r + 0.5;
     let p = (p * r) * r + r + 1.0;
-    // 2ⁿ in two factors, since n = 128 alone has no f32.
-    let half = (n * 0.5) as i32;
-    let rest = n as i32 - half;
+    // 2ⁿ in two factors, since n = 128 alone has no f32; n stands in the low bits of `rounded`.
+    let n = rounded.to_bits().wrapping_sub(ROUND.to_bits()) as i32;
+    let half = n >> 1;
+    let rest = n - half;
     let power = |k: i32| f32::from_bits(((k + 127) as u32) << 23);
     let value = p * power(half) * power(rest);
     let value = if x < -87.336_54 { 0.0 } else { value };

@@ -18,9 +18,9 @@ pub fn forward<T: Real>(x: &[T], gain: &[T], epsilon: f64, y: &mut [T], inverse_
     let scale = T::from_f64(1.0 / width as f64);
     let pieces = x.par_chunks(ROWS * width).zip(y.par_chunks_mut(ROWS * width)).zip(inverse_rms.par_chunks_mut(ROWS));
     pieces.for_each(|((x, y), inverse)| {
-        vectorised(|| {
+        vectorised!(|| {
             for ((x, y), inverse) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)).zip(inverse) {
-                let mean = lane_sum(width, |i| x[i] * x[i]) * scale;
+                let mean = lane_sum([x], |[x]| x * x) * scale;
                 *inverse = T::ONE / (mean + epsilon).sqrt();
                 for ((y, x), g) in y.iter_mut().zip(x).zip(gain) {
                     *y = *g * (*x * *inverse);
@@ -45,11 +45,11 @@ pub fn backward<T: Real>(x: &[T], gain: &[T], inverse_rms: &[T], dy: &[T], dx: &
     let partial: Vec<Vec<T>> = pieces
         .map(|(((x, dy), dx), inverse)| {
             let mut partial = vec![T::ZERO; width];
-            vectorised(|| {
+            vectorised!(|| {
                 let rows =
                     x.chunks_exact(width).zip(dy.chunks_exact(width)).zip(dx.chunks_exact_mut(width)).zip(inverse);
                 for (((x, dy), dx), &r) in rows {
-                    let dot = lane_sum(width, |i| dy[i] * gain[i] * x[i]);
+                    let dot = lane_sum([dy, gain, x], |[dy, gain, x]| dy * gain * x);
                     let shrink = dot * r * r * scale;
                     let (x, dy, gain) = (&x[..width], &dy[..width], &gain[..width]);
                     let (dx, partial) = (&mut dx[..width], &mut partial[..width]);

@@ -51,7 +51,7 @@ fn turn<T: Real>(x: &mut [T], tables: &Tables<T>, start: usize, time: usize, hea
     let width = heads * 2 * half;
     assert!(x.len().is_multiple_of(width) && start + time <= tables.context(), "positions of a rotation");
     x.par_chunks_mut(ROWS * width).enumerate().for_each(|(piece, rows)| {
-        vectorised(|| {
+        vectorised!(|| {
             for (i, row) in rows.chunks_exact_mut(width).enumerate() {
                 let at = (start + (piece * ROWS + i) % time) * half;
                 let (cos, sin) = (&tables.cos[at..at + half], &tables.sin[at..at + half]);

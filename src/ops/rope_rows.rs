@@ -45,7 +45,7 @@ pub fn turn<T: Real>(
     let sign = if back { -T::ONE } else { T::ONE };
     assert!(x.len().is_multiple_of(width), "length of a rotation");
     x.par_chunks_mut(ROWS * width).enumerate().for_each(|(piece, rows)| {
-        vectorised(|| {
+        vectorised!(|| {
             for (i, row) in rows.chunks_exact_mut(width).enumerate() {
                 let at = position(piece * ROWS + i) * half;
                 let (cos, sin) = (&cos[at..at + half], &sin[at..at + half]);

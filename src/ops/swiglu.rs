@@ -19,7 +19,7 @@ pub fn forward<T: Real>(gate: &[T], up: &[T], out: &mut [T]) {
     assert_eq!((gate.len(), up.len()), (out.len(), out.len()), "lengths of a gate");
     let pieces = gate.par_chunks(ELEMENTS).zip(up.par_chunks(ELEMENTS)).zip(out.par_chunks_mut(ELEMENTS));
     pieces.for_each(|((gate, up), out)| {
-        vectorised(|| {
+        vectorised!(|| {
             for ((out, a), b) in out.iter_mut().zip(gate).zip(up) {
                 *out = *a * sigmoid(*a) * *b;
             }
@@ -37,7 +37,7 @@ pub fn backward<T: Real>(gate: &[T], up: &[T], dout: &[T], dgate: &mut [T], dup:
     let inputs = gate.par_chunks(ELEMENTS).zip(up.par_chunks(ELEMENTS)).zip(dout.par_chunks(ELEMENTS));
     let pieces = inputs.zip(dgate.par_chunks_mut(ELEMENTS)).zip(dup.par_chunks_mut(ELEMENTS));
     pieces.for_each(|((((gate, up), dout), dgate), dup)| {
-        vectorised(|| {
+        vectorised!(|| {
             let n = dout.len();
             let (gate, up, dgate, dup) = (&gate[..n], &up[..n], &mut dgate[..n], &mut dup[..n]);
             for i in 0..n {
