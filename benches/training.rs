@@ -7,13 +7,14 @@ mod composed;
 use composed::Composed;
 use shikha::model::initialise;
 use shikha::train::bench::{LEARNING_RATE, Preset, bench};
+use shikha::recipe::Precision;
 use std::error::Error;
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let steps = std::env::args().filter_map(|a| a.parse().ok()).next().unwrap_or(10usize);
     let preset = Preset::named("bench-17m")?;
-    let ours = bench(&preset, steps)?;
+    let ours = bench(&preset, Precision::F32, steps)?;
     let mut candle = Composed::new(&preset.config, &initialise(&preset.config, 1), LEARNING_RATE)?;
     let (mut worst, mut seconds) = (0f64, Vec::new());
     for step in 0..steps {

@@ -6,7 +6,7 @@
 use super::parameters::block_start;
 use super::{Config, Parameters};
 use crate::ops::linear::{self, Shape};
-use crate::ops::{Real, attention, rms_norm, rope, swiglu};
+use crate::ops::{Precision, Real, attention, rms_norm, rope, swiglu};
 
 /// What the backward pass of one block needs from its forward pass.
 pub(super) struct Activations<T> {
@@ -113,6 +113,7 @@ pub(super) struct Block<'a, T> {
     pub(super) tables: &'a rope::Tables<T>,
     pub(super) size: Size,
     pub(super) layer: usize,
+    pub(super) precision: Precision,
 }
 
 impl<T: Real> Block<'_, T> {
@@ -121,7 +122,7 @@ impl<T: Real> Block<'_, T> {
     }
 
     fn shape(&self, inputs: usize, outputs: usize) -> Shape {
-        Shape { rows: self.size.rows(), inputs, outputs }
+        Shape { rows: self.size.rows(), inputs, outputs, precision: self.precision }
     }
 
     fn heads(&self) -> attention::Shape {

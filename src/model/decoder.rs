@@ -4,7 +4,7 @@ use super::block::{Activations, Block, Scratch, Size};
 use super::parameters::{EMBEDDING, final_norm, output};
 use super::{Config, ModelError, Parameters};
 use crate::ops::linear_cross_entropy as loss;
-use crate::ops::{IGNORE, Real, embedding, rms_norm, rope};
+use crate::ops::{IGNORE, Precision, Real, embedding, rms_norm, rope};
 
 /// Windows of tokens with their targets, row-major `[batch, time]`.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +52,7 @@ pub struct Decoder<T> {
     config: Config,
     tables: rope::Tables<T>,
     recompute: bool,
+    precision: Precision,
     workspace: Option<Workspace<T>>,
 }
 
@@ -64,7 +65,12 @@ impl<T: Real> Decoder<T> {
     pub fn new(config: Config, recompute: bool) -> Result<Self, ModelError> {
         config.check()?;
         let tables = rope::Tables::new(config.max_position_embeddings, config.head_dim(), config.rope_theta);
-        Ok(Decoder { config, tables, recompute, workspace: None })
+        Ok(Decoder { config, tables, recompute, precision: Precision::F32, workspace: None })
+    }
+
+    /// The same decoder with its matrix products in this precision; those of `f64` stay exact.
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Decoder { precision, ..self }
     }
 
     /// The configuration.
@@ -134,7 +140,7 @@ impl<T: Real> Decoder<T> {
     }
 
     fn block(&self, layer: usize, size: Size) -> Block<'_, T> {
-        Block { config: &self.config, tables: &self.tables, size, layer }
+        Block { config: &self.config, tables: &self.tables, size, layer, precision: self.precision }
     }
 
     /// The forward pass up to the normed hidden state; keeps activations when `training`.
@@ -158,8 +164,8 @@ impl<T: Real> Decoder<T> {
         }
         let gain = parameters.at(final_norm(&self.config));
         rms_norm::forward(&w.x, gain, self.config.rms_norm_eps, &mut w.hidden, &mut w.inverse);
-        let shape =
-            loss::Shape { rows: size.rows(), inputs: self.config.hidden_size, vocabulary: self.config.vocab_size };
+        let (inputs, vocabulary) = (self.config.hidden_size, self.config.vocab_size);
+        let shape = loss::Shape { rows: size.rows(), inputs, vocabulary, precision: self.precision };
         Ok((w, shape))
     }
 

@@ -3,7 +3,7 @@
 use super::parameters::{EMBEDDING, block_start, final_norm, output};
 use super::{Config, ModelError, Parameters};
 use crate::ops::linear::{self, Shape};
-use crate::ops::{attention, rms_norm, rope, swiglu};
+use crate::ops::{Precision, attention, rms_norm, rope, swiglu};
 use crate::rng::Stream;
 
 /// A text being continued: the keys and values of every position so far.
@@ -55,7 +55,7 @@ impl<'a> Session<'a> {
             hidden = self.position(*id);
         }
         let mut logits = vec![0.0; vocabulary];
-        let shape = Shape { rows: 1, inputs: self.config.hidden_size, outputs: vocabulary };
+        let shape = Shape { rows: 1, inputs: self.config.hidden_size, outputs: vocabulary, precision: Precision::F32 };
         linear::forward(&hidden, self.parameters.at(output(self.config)), &mut logits, shape, false);
         Ok(logits)
     }
@@ -104,7 +104,7 @@ fn norm(x: &[f32], gain: &[f32], epsilon: f64) -> Vec<f32> {
 
 fn product(x: &[f32], w: &[f32], outputs: usize) -> Vec<f32> {
     let mut out = vec![0.0; outputs];
-    linear::forward(x, w, &mut out, Shape { rows: 1, inputs: x.len(), outputs }, false);
+    linear::forward(x, w, &mut out, Shape { rows: 1, inputs: x.len(), outputs, precision: Precision::F32 }, false);
     out
 }
 

@@ -2,6 +2,7 @@
 
 use super::block::{activation_numbers, scratch_numbers};
 use super::{Config, Parameters};
+use crate::ops::Precision;
 use crate::ops::linear_cross_entropy::Shape;
 
 /// Bytes of a training step by kind, in f32.
@@ -38,7 +39,7 @@ pub fn training_memory(config: &Config, batch: usize, time: usize, recompute: bo
     } else {
         layers * activation_numbers(config, rows)
     };
-    let logits = Shape { rows, inputs: config.hidden_size, vocabulary: config.vocab_size }.logits();
+    let logits = Shape { rows, inputs: config.hidden_size, vocabulary: config.vocab_size, precision: Precision::F32 }.logits();
     Memory {
         weights,
         gradients: weights,

@@ -2,12 +2,12 @@
 //!
 //! With dy the gradient of y: dx = dy·W and dW = dyᵀ·x.
 
-use super::Real;
-use super::matmul::{Threads, View, ViewMut, matmul};
+use super::matmul::{View, ViewMut, product};
 use super::parallel::ROWS;
+use super::{Precision, Real};
 use rayon::prelude::*;
 
-/// Sizes of a linear layer on a batch.
+/// Sizes of a linear layer on a batch, and how its products are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Rows of the batch.
@@ -16,6 +16,8 @@ pub struct Shape {
     pub inputs: usize,
     /// Width of the output.
     pub outputs: usize,
+    /// Precision of what is multiplied.
+    pub precision: Precision,
 }
 
 /// y = x·Wᵀ, or y += x·Wᵀ when `accumulate`; `x` `[rows, inputs]`, `w` `[outputs, inputs]`, `y` `[rows, outputs]`.
@@ -23,10 +25,10 @@ pub struct Shape {
 /// # Panics
 /// When a slice is shorter than its shape.
 pub fn forward<T: Real>(x: &[T], w: &[T], y: &mut [T], shape: Shape, accumulate: bool) {
-    let Shape { rows, inputs, outputs } = shape;
+    let Shape { rows, inputs, outputs, precision } = shape;
     let weights = View::new(w, outputs, inputs, inputs).transposed();
     let (out, x) = (ViewMut::new(y, rows, outputs, outputs), View::new(x, rows, inputs, inputs));
-    matmul(out, x, weights, T::ONE, accumulate, Threads::All);
+    product(out, x, weights, accumulate, precision);
 }
 
 /// dx = dy·W, or dx += dy·W when `accumulate`.
@@ -34,9 +36,9 @@ pub fn forward<T: Real>(x: &[T], w: &[T], y: &mut [T], shape: Shape, accumulate:
 /// # Panics
 /// When a slice is shorter than its shape.
 pub fn backward_input<T: Real>(dy: &[T], w: &[T], dx: &mut [T], shape: Shape, accumulate: bool) {
-    let Shape { rows, inputs, outputs } = shape;
+    let Shape { rows, inputs, outputs, precision } = shape;
     let (dy, w) = (View::new(dy, rows, outputs, outputs), View::new(w, outputs, inputs, inputs));
-    matmul(ViewMut::new(dx, rows, inputs, inputs), dy, w, T::ONE, accumulate, Threads::All);
+    product(ViewMut::new(dx, rows, inputs, inputs), dy, w, accumulate, precision);
 }
 
 /// dW += dyᵀ·x.
@@ -44,16 +46,9 @@ pub fn backward_input<T: Real>(dy: &[T], w: &[T], dx: &mut [T], shape: Shape, ac
 /// # Panics
 /// When a slice is shorter than its shape.
 pub fn backward_weight<T: Real>(dy: &[T], x: &[T], dw: &mut [T], shape: Shape) {
-    let Shape { rows, inputs, outputs } = shape;
-    let dy = View::new(dy, rows, outputs, outputs).transposed();
-    matmul(
-        ViewMut::new(dw, outputs, inputs, inputs),
-        dy,
-        View::new(x, rows, inputs, inputs),
-        T::ONE,
-        true,
-        Threads::All,
-    );
+    let Shape { rows, inputs, outputs, precision } = shape;
+    let (dy, x) = (View::new(dy, rows, outputs, outputs).transposed(), View::new(x, rows, inputs, inputs));
+    product(ViewMut::new(dw, outputs, inputs, inputs), dy, x, true, precision);
 }
 
 /// Adds `bias` `[outputs]` to every row of `y` `[rows, outputs]`.

@@ -4,15 +4,15 @@
 //! exist at a time, and in training they turn into their own gradient in place, so nothing of size
 //! rows × vocabulary is ever kept.
 
-use super::matmul::{Threads, View, ViewMut, matmul};
+use super::matmul::{View, ViewMut, product};
 use super::parallel::{lane_sum, vectorised};
-use super::{IGNORE, Real};
+use super::{IGNORE, Precision, Real};
 use rayon::prelude::*;
 
 /// Logits held at a time: 16 MiB in f32.
 const LOGITS: usize = 1 << 22;
 
-/// Shape of the output layer on a batch.
+/// Shape of the output layer on a batch, and how its products are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Positions.
@@ -21,6 +21,8 @@ pub struct Shape {
     pub inputs: usize,
     /// Tokens in the vocabulary.
     pub vocabulary: usize,
+    /// Precision of what is multiplied.
+    pub precision: Precision,
 }
 
 impl Shape {
@@ -72,7 +74,7 @@ pub fn forward_backward<T: Real>(
     dw: &mut [T],
 ) -> (f64, usize) {
     shape.check(x, w, targets);
-    let Shape { inputs, vocabulary, .. } = shape;
+    let Shape { inputs, vocabulary, precision, .. } = shape;
     let mut logits = vec![T::ZERO; shape.logits()];
     let (mut nats, mut counted) = (0.0, 0);
     let pieces = x.chunks(shape.chunk() * inputs).zip(dx.chunks_mut(shape.chunk() * inputs));
@@ -88,18 +90,18 @@ pub fn forward_backward<T: Real>(
         counted += targets.iter().filter(|t| **t != IGNORE).count();
         let dz = View::new(&logits, rows, vocabulary, vocabulary);
         let (out, weights) = (ViewMut::new(dx, rows, inputs, inputs), View::new(w, vocabulary, inputs, inputs));
-        matmul(out, dz, weights, T::ONE, false, Threads::All);
+        product(out, dz, weights, false, precision);
         let (out, x) = (ViewMut::new(dw, vocabulary, inputs, inputs), View::new(x, rows, inputs, inputs));
-        matmul(out, dz.transposed(), x, T::ONE, true, Threads::All);
+        product(out, dz.transposed(), x, true, precision);
     }
     (nats, counted)
 }
 
 fn project<T: Real>(x: &[T], w: &[T], logits: &mut [T], rows: usize, shape: Shape) {
-    let Shape { inputs, vocabulary, .. } = shape;
+    let Shape { inputs, vocabulary, precision, .. } = shape;
     let weights = View::new(w, vocabulary, inputs, inputs).transposed();
     let out = ViewMut::new(logits, rows, vocabulary, vocabulary);
-    matmul(out, View::new(x, rows, inputs, inputs), weights, T::ONE, false, Threads::All);
+    product(out, View::new(x, rows, inputs, inputs), weights, false, precision);
 }
 
 #[inline(always)]

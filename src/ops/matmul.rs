@@ -1,6 +1,6 @@
 //! Matrix products through the `gemm` crate, behind views that check their bounds once.
 
-use super::Real;
+use super::{Precision, Real, bf16};
 use gemm::Parallelism;
 
 /// A matrix inside a slice: element (i, j) is at `offset + i·row_stride + j·column_stride`.
@@ -21,11 +21,35 @@ impl<'a, T> View<'a, T> {
         View { data, shape: [rows, columns], strides: [row_stride, 1] }
     }
 
+    pub(super) fn data(&self) -> &'a [T] {
+        self.data
+    }
+
+    pub(super) fn shape(&self) -> [usize; 2] {
+        self.shape
+    }
+
+    pub(super) fn strides(&self) -> [usize; 2] {
+        self.strides
+    }
+
+    /// The same matrix inside other data of the same length.
+    pub(super) fn of<'b>(&self, data: &'b [T]) -> View<'b, T> {
+        assert_eq!(data.len(), self.data.len(), "length of a view");
+        View { data, shape: self.shape, strides: self.strides }
+    }
+
     /// The transpose of the same data.
     pub fn transposed(self) -> Self {
         let [rows, columns] = self.shape;
         let [row, column] = self.strides;
         View { data: self.data, shape: [columns, rows], strides: [column, row] }
+    }
+}
+
+impl<'a, T: Real> View<'a, T> {
+    fn as_f32(self) -> Option<View<'a, f32>> {
+        Some(View { data: T::as_f32(self.data)?, shape: self.shape, strides: self.strides })
     }
 }
 
@@ -37,6 +61,18 @@ pub struct ViewMut<'a, T> {
 }
 
 impl<'a, T> ViewMut<'a, T> {
+    pub(super) fn shape(&self) -> [usize; 2] {
+        self.shape
+    }
+
+    pub(super) fn row_stride(&self) -> usize {
+        self.row_stride
+    }
+
+    pub(super) fn into_data(self) -> &'a mut [T] {
+        self.data
+    }
+
     /// A row-major matrix whose rows lie `row_stride` apart, starting at `data[0]`.
     ///
     /// # Panics
@@ -58,6 +94,21 @@ pub enum Threads {
     All,
     /// This thread only.
     One,
+}
+
+/// `c = a·b`, or `c += a·b` when `accumulate`, on all threads, with `a` and `b` in the given precision.
+/// A product of `f64` numbers checks gradients and is always exact.
+///
+/// # Panics
+/// When the shapes do not fit together.
+pub fn product<T: Real>(c: ViewMut<T>, a: View<T>, b: View<T>, accumulate: bool, precision: Precision) {
+    let ViewMut { data, shape, row_stride } = c;
+    if precision == Precision::Bf16
+        && let (Some(data), Some(a), Some(b)) = (T::as_f32_mut(data), a.as_f32(), b.as_f32())
+    {
+        return bf16::product(ViewMut { data, shape, row_stride }, a, b, accumulate);
+    }
+    matmul(ViewMut { data, shape, row_stride }, a, b, T::ONE, accumulate, Threads::All);
 }
 
 /// Products below this many multiply-adds are not worth waking other threads for.

@@ -7,6 +7,7 @@
 
 pub mod adamw;
 pub mod attention;
+pub mod bf16;
 pub mod candle;
 pub mod composed;
 pub mod embedding;
@@ -24,6 +25,7 @@ pub mod rope_rows;
 pub mod softmax;
 pub mod swiglu;
 
+pub use crate::recipe::Precision;
 pub use peak::gemm_peak;
 pub use real::Real;
 

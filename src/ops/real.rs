@@ -37,6 +37,14 @@ pub trait Real:
     fn exp(self) -> Self;
     /// Natural logarithm.
     fn ln(self) -> Self;
+    /// The numbers as `f32`, if that is their type.
+    fn as_f32(numbers: &[Self]) -> Option<&[f32]> {
+        (size_of::<Self>() == size_of::<f32>()).then(|| bytemuck::cast_slice(numbers))
+    }
+    /// The numbers as `f32` to write to, if that is their type.
+    fn as_f32_mut(numbers: &mut [Self]) -> Option<&mut [f32]> {
+        (size_of::<Self>() == size_of::<f32>()).then(|| bytemuck::cast_slice_mut(numbers))
+    }
     /// The larger of two numbers.
     #[inline(always)]
     fn larger(self, other: Self) -> Self {

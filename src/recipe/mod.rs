@@ -134,6 +134,32 @@ pub enum ScheduleKind {
     WarmupStableDecay,
 }
 
+/// In which precision matrix products multiply; sums, weights and moments are always f32.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// The numbers as they are.
+    #[default]
+    F32,
+    /// Both factors rounded to bf16 (8 bits of mantissa), as GPUs train.
+    Bf16,
+}
+
+impl Precision {
+    /// The name in a recipe and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precision::F32 => "f32",
+            Precision::Bf16 => "bf16",
+        }
+    }
+
+    /// The precision called `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        [Precision::F32, Precision::Bf16].into_iter().find(|p| p.name() == name)
+    }
+}
+
 /// How the model is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -172,6 +198,9 @@ pub struct TrainRecipe {
     pub keep_last: usize,
     /// Recompute each block's activations in the backward pass instead of keeping them.
     pub recompute: bool,
+    /// Precision of matrix products.
+    #[serde(default)]
+    pub precision: Precision,
 }
 
 /// How the model is evaluated.

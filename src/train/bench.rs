@@ -2,7 +2,7 @@
 
 use super::{TrainError, peak_memory};
 use crate::model::{Config, Decoder, Parameters, Window, initialise};
-use crate::ops::{adamw, gemm_peak, norm};
+use crate::ops::{Precision, adamw, gemm_peak, norm};
 use crate::recipe::ModelRecipe;
 use crate::rng::Stream;
 use std::time::Instant;
@@ -84,12 +84,13 @@ pub struct BenchResult {
 /// Constant learning rate of the benchmark.
 pub const LEARNING_RATE: f64 = 1e-3;
 
-/// Runs `steps` whole training steps of `preset`: gradients, their norm, AdamW.
+/// Runs `steps` whole training steps of `preset`: gradients, their norm, AdamW, with matrix products in
+/// `precision`.
 ///
 /// # Errors
 /// [`TrainError`] when the preset does not fit together.
-pub fn bench(preset: &Preset, steps: usize) -> Result<BenchResult, TrainError> {
-    let mut decoder = Decoder::new(preset.config.clone(), false)?;
+pub fn bench(preset: &Preset, precision: Precision, steps: usize) -> Result<BenchResult, TrainError> {
+    let mut decoder = Decoder::new(preset.config.clone(), false)?.with_precision(precision);
     let mut parameters: Parameters<f32> = initialise(&preset.config, 1);
     let [mut gradients, mut first, mut second] = [(); 3].map(|()| parameters.zeros_like());
     let (mut losses, mut seconds) = (Vec::new(), Vec::new());

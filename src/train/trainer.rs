@@ -165,7 +165,8 @@ fn message(row: &Row) -> String {
 
 impl<'a> Run<'a> {
     fn open(setup: &'a Setup<'a>, start: Start) -> Result<Self, TrainError> {
-        let mut decoder = Decoder::new(setup.config.clone(), setup.recipe.recompute)?;
+        let recipe = setup.recipe;
+        let mut decoder = Decoder::new(setup.config.clone(), recipe.recompute)?.with_precision(recipe.precision);
         let path = setup.directory.join("metrics.jsonl");
         if start == Start::Over {
             checkpoint::clear(setup.directory)?;

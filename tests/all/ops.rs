@@ -2,7 +2,7 @@
 //! bits for any number of threads, and AdamW against Candle's.
 
 use proptest::prelude::*;
-use shikha::ops::{IGNORE, Real, adamw, attention, embedding, linear, linear_cross_entropy, rms_norm, rope, swiglu};
+use shikha::ops::{IGNORE, Precision, Real, adamw, attention, embedding, linear, linear_cross_entropy, rms_norm, rope, swiglu};
 use shikha::rng::Stream;
 
 fn random(name: &str, count: usize) -> Vec<f64> {
@@ -211,7 +211,7 @@ proptest! {
 
     #[test]
     fn linear_is_right(rows in 1usize..6, inputs in 1usize..19, outputs in 1usize..9) {
-        let op = Linear(linear::Shape { rows, inputs, outputs });
+        let op = Linear(linear::Shape { rows, inputs, outputs, precision: Precision::F32 });
         check(&op, &[rows * inputs, outputs * inputs], rows * outputs)?;
     }
 
@@ -240,7 +240,7 @@ proptest! {
 
     #[test]
     fn linear_cross_entropy_is_right(rows in 1usize..14, inputs in 1usize..7, vocabulary in 2usize..30) {
-        let op = CrossEntropy(linear_cross_entropy::Shape { rows, inputs, vocabulary }, targets(rows, vocabulary));
+        let op = CrossEntropy(linear_cross_entropy::Shape { rows, inputs, vocabulary, precision: Precision::F32 }, targets(rows, vocabulary));
         check(&op, &[rows * inputs, vocabulary * inputs], 1)?;
     }
 }
@@ -286,20 +286,20 @@ fn attention_is_right_across_tiles() {
 #[test]
 fn bits_are_the_same_for_any_number_of_threads() {
     same_bits(&RmsNorm(131, 65), &[131 * 65, 65], 131 * 65);
-    same_bits(&Linear(linear::Shape { rows: 131, inputs: 130, outputs: 67 }), &[131 * 130, 67 * 130], 131 * 67);
+    same_bits(&Linear(linear::Shape { rows: 131, inputs: 130, outputs: 67, precision: Precision::F32 }), &[131 * 130, 67 * 130], 131 * 67);
     same_bits(&Swiglu, &[40_001, 40_001], 40_001);
     same_bits(&Rope { heads: 3, head_dim: 8, time: 70, start: 2 }, &[140 * 24], 140 * 24);
     let op = Attention(attention::Shape { batch: 3, time: 150, heads: 4, kv_heads: 2, head_dim: 16 });
     same_bits(&op, &op.sizes(), op.sizes()[0]);
     let ids = (0..5000).map(|i| (i * i % 97) as u32).collect();
     same_bits(&Embedding(ids, 9), &[97 * 9], 5000 * 9);
-    let shape = linear_cross_entropy::Shape { rows: 600, inputs: 24, vocabulary: 333 };
+    let shape = linear_cross_entropy::Shape { rows: 600, inputs: 24, vocabulary: 333, precision: Precision::F32 };
     same_bits(&CrossEntropy(shape, targets(600, 333)), &[600 * 24, 333 * 24], 1);
 }
 
 #[test]
 fn ignored_rows_add_nothing() {
-    let shape = linear_cross_entropy::Shape { rows: 2, inputs: 3, vocabulary: 4 };
+    let shape = linear_cross_entropy::Shape { rows: 2, inputs: 3, vocabulary: 4, precision: Precision::F32 };
     let (x, w) = (random("x", 6), random("w", 12));
     let (mut dx, mut dw) = (vec![7.0; 6], vec![0.5; 12]);
     let ignored = [IGNORE, IGNORE];

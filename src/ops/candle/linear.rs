@@ -1,5 +1,6 @@
 use super::super::linear as kernel;
 use super::{Fused, Number, Op, check_types};
+use crate::ops::Precision;
 use candle_core::{Result, Shape, Tensor, bail};
 
 struct Linear(kernel::Shape);
@@ -49,7 +50,7 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
     if let Some(bias) = bias.filter(|bias| bias.dims() != [outputs]) {
         bail!("linear: bias {:?} must have one number for each row of weight {:?}", bias.dims(), weight.dims());
     }
-    let op = Op(Linear(kernel::Shape { rows: x.elem_count() / inputs, inputs, outputs }));
+    let op = Op(Linear(kernel::Shape { rows: x.elem_count() / inputs, inputs, outputs, precision: Precision::F32 }));
     let (x, weight) = (x.contiguous()?, weight.contiguous()?);
     match bias {
         Some(bias) => x.apply_op3(&weight, &bias.contiguous()?, op),

@@ -1,6 +1,6 @@
 use super::super::linear_cross_entropy as kernel;
 use super::{Number, check_types, numbers};
-use crate::ops::IGNORE;
+use crate::ops::{IGNORE, Precision};
 use candle_core::{CpuStorage, CustomOp2, DType, Device, Layout, Result, Shape, Tensor, bail};
 use std::sync::OnceLock;
 
@@ -84,7 +84,7 @@ pub fn linear_cross_entropy(x: &Tensor, weight: &Tensor, targets: &Tensor) -> Re
     if counted == 0 {
         bail!("linear_cross_entropy: every target is ignored, so there is no mean");
     }
-    let shape = kernel::Shape { rows: targets.len(), inputs, vocabulary };
+    let shape = kernel::Shape { rows: targets.len(), inputs, vocabulary, precision: Precision::F32 };
     let wanted = x.track_op() || weight.track_op();
     let op = LinearCrossEntropy { shape, targets, counted, wanted, gradients: OnceLock::new() };
     x.contiguous()?.apply_op2(&weight.contiguous()?, op)
