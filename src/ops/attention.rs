@@ -8,7 +8,8 @@
 
 use super::Real;
 use super::matmul::{Threads, View, ViewMut, matmul};
-use super::parallel::{ROWS, lane_sum, vectorised};
+use super::parallel::{lane_sum, vectorised};
+use super::shared::Shared;
 use rayon::prelude::*;
 
 /// Queries of a tile.
@@ -54,7 +55,11 @@ impl Shape {
 
     /// The rows of one head of one window inside a buffer with rows of `width`.
     fn head<'a, T>(&self, buffer: &'a [T], batch: usize, head: usize, width: usize) -> Head<'a, T> {
-        Head { data: &buffer[batch * self.time * width + head * self.head_dim..], width, head_dim: self.head_dim }
+        Head { data: &buffer[self.start(batch, head, width)..], width, head_dim: self.head_dim }
+    }
+
+    fn start(&self, batch: usize, head: usize, width: usize) -> usize {
+        batch * self.time * width + head * self.head_dim
     }
 }
 
@@ -87,31 +92,57 @@ pub fn forward<T: Real>(q: &[T], k: &[T], v: &[T], shape: &Shape, out: &mut [T],
         (q.len(), shape.batch * shape.heads * shape.time),
         "lengths of an output"
     );
-    let heads: Vec<Vec<T>> = log_sum_exp
-        .par_chunks_mut(shape.time)
-        .enumerate()
-        .map(|(i, sums)| {
-            let (batch, head) = (i / shape.heads, i % shape.heads);
-            let q = shape.head(q, batch, head, shape.width());
-            let k = shape.head(k, batch, head / shape.group(), shape.kv_width());
-            let v = shape.head(v, batch, head / shape.group(), shape.kv_width());
-            forward_head(q, k, v, shape, sums)
-        })
-        .collect();
-    gather(&heads, out, shape, shape.heads);
+    let out = Shared::new(out);
+    log_sum_exp.par_chunks_mut(shape.time).enumerate().for_each_init(Scratch::default, |scratch, (i, sums)| {
+        let (batch, head) = (i / shape.heads, i % shape.heads);
+        let q = shape.head(q, batch, head, shape.width());
+        let k = shape.head(k, batch, head / shape.group(), shape.kv_width());
+        let v = shape.head(v, batch, head / shape.group(), shape.kv_width());
+        let place = Place { buffer: &out, start: shape.start(batch, head, shape.width()), width: shape.width() };
+        forward_head([q, k, v], shape, scratch, sums, &place);
+    });
 }
 
-/// Writes heads [batch·heads][time·head_dim] into rows `[batch·time, heads·head_dim]`.
-fn gather<T: Real>(parts: &[Vec<T>], out: &mut [T], shape: &Shape, heads: usize) {
-    let (time, dim) = (shape.time, shape.head_dim);
-    out.par_chunks_mut(ROWS * heads * dim).enumerate().for_each(|(piece, rows)| {
-        for (i, row) in rows.chunks_exact_mut(heads * dim).enumerate() {
-            let (batch, t) = ((piece * ROWS + i) / time, (piece * ROWS + i) % time);
-            for (head, to) in row.chunks_exact_mut(dim).enumerate() {
-                to.copy_from_slice(&parts[batch * heads + head][t * dim..][..dim]);
-            }
+/// What a thread computes in, kept from one head to the next.
+#[derive(Default)]
+struct Scratch<T> {
+    /// Scores of a tile, then probabilities.
+    p: Vec<T>,
+    /// Gradients of the scores of a tile.
+    ds: Vec<T>,
+    /// The output, or the gradient, of one block of queries.
+    queries: Vec<T>,
+    /// Running maximum and sum of each of its rows.
+    state: Vec<(T, T)>,
+    /// Σ dO∘O of each of its rows.
+    dots: Vec<T>,
+    /// Gradients of all keys and values of a head.
+    dk: Vec<T>,
+    dv: Vec<T>,
+}
+
+/// `count` times `value`.
+fn refill<T: Clone>(buffer: &mut Vec<T>, count: usize, value: T) {
+    buffer.clear();
+    buffer.resize(count, value);
+}
+
+/// Where a head's rows go in a buffer that all heads share.
+struct Place<'a, T> {
+    buffer: &'a Shared<'a, T>,
+    start: usize,
+    width: usize,
+}
+
+impl<T: Real> Place<'_, T> {
+    /// Copies rows of the head's width to the rows from `first` on.
+    fn write(&self, first: usize, rows: &[T], head_dim: usize) {
+        for (i, row) in rows.chunks_exact(head_dim).enumerate() {
+            // SAFETY: each head writes its own columns, and one thread has the head.
+            let to = unsafe { self.buffer.part(self.start + (first + i) * self.width, head_dim) };
+            to.copy_from_slice(row);
         }
-    });
+    }
 }
 
 /// Scores of queries `start..start + queries` against keys `first..first + keys`, times the scale,
@@ -142,31 +173,30 @@ fn tiles(query: usize, time: usize) -> impl Iterator<Item = Tile> {
     (0..end).step_by(KEYS).map(move |key| Tile { query, key, queries, keys: KEYS.min(end - key) })
 }
 
-fn forward_head<T: Real>(q: Head<T>, k: Head<T>, v: Head<T>, shape: &Shape, sums: &mut [T]) -> Vec<T> {
+fn forward_head<T: Real>([q, k, v]: [Head<T>; 3], shape: &Shape, s: &mut Scratch<T>, sums: &mut [T], out: &Place<T>) {
     let dim = shape.head_dim;
-    let mut out = vec![T::ZERO; shape.time * dim];
-    let mut tile = vec![T::ZERO; QUERIES * KEYS];
-    for (block, out) in out.chunks_mut(QUERIES * dim).enumerate() {
-        let query = block * QUERIES;
-        let mut state = vec![(T::from_f64(f64::NEG_INFINITY), T::ZERO); out.len() / dim]; // running maximum and sum
+    s.p.resize(QUERIES * KEYS, T::ZERO);
+    for query in (0..shape.time).step_by(QUERIES) {
+        let rows = QUERIES.min(shape.time - query);
+        refill(&mut s.queries, rows * dim, T::ZERO);
+        refill(&mut s.state, rows, (T::from_f64(f64::NEG_INFINITY), T::ZERO));
         for at in tiles(query, shape.time) {
-            scores(&mut tile, q.rows(at.query, at.queries), k.rows(at.key, at.keys), at, dim);
+            scores(&mut s.p, q.rows(query, rows), k.rows(at.key, at.keys), at, dim);
             vectorised!(|| {
-                for (i, (state, out)) in state.iter_mut().zip(out.chunks_exact_mut(dim)).enumerate() {
-                    online_softmax(&mut tile[i * KEYS..i * KEYS + at.keys], state, out);
+                for (i, (state, out)) in s.state.iter_mut().zip(s.queries.chunks_exact_mut(dim)).enumerate() {
+                    online_softmax(&mut s.p[i * KEYS..i * KEYS + at.keys], state, out);
                 }
             });
-            let probabilities = View::new(&tile, at.queries, at.keys, KEYS);
-            let values = v.rows(at.key, at.keys);
-            matmul(ViewMut::new(out, at.queries, dim, dim), probabilities, values, T::ONE, true, Threads::One);
+            let (p, values) = (View::new(&s.p, rows, at.keys, KEYS), v.rows(at.key, at.keys));
+            matmul(ViewMut::new(&mut s.queries, rows, dim, dim), p, values, T::ONE, true, Threads::One);
         }
-        for ((i, (max, sum)), out) in state.iter().enumerate().zip(out.chunks_exact_mut(dim)) {
+        for ((i, (max, sum)), out) in s.state.iter().enumerate().zip(s.queries.chunks_exact_mut(dim)) {
             sums[query + i] = *max + sum.ln();
             let share = T::ONE / *sum;
             out.iter_mut().for_each(|x| *x *= share);
         }
+        out.write(query, &s.queries, dim);
     }
-    out
 }
 
 /// Turns a row of scores into exp(score − new maximum), and rescales what was summed before.
@@ -211,72 +241,71 @@ pub fn backward<T: Real>(
     shape.check(dq, dk, dv);
     assert_eq!((saved.out.len(), dout.len()), (q.len(), q.len()), "lengths of an output");
     let (width, kv_width, group) = (shape.width(), shape.kv_width(), shape.group());
-    let parts: Vec<[Vec<T>; 3]> = (0..shape.batch * shape.kv_heads)
-        .into_par_iter()
-        .map(|i| {
-            let (batch, kv_head) = (i / shape.kv_heads, i % shape.kv_heads);
-            let keys = [shape.head(k, batch, kv_head, kv_width), shape.head(v, batch, kv_head, kv_width)];
-            let mut gradients = [group, 1, 1].map(|heads| vec![T::ZERO; heads * shape.time * shape.head_dim]);
-            for member in 0..group {
-                let head = kv_head * group + member;
-                let query = [q, saved.out, dout].map(|buffer| shape.head(buffer, batch, head, width));
-                let sums = &saved.log_sum_exp[(batch * shape.heads + head) * shape.time..][..shape.time];
-                backward_head(query, keys, sums, shape, member, &mut gradients);
-            }
-            gradients
-        })
-        .collect();
-    let mut split = [Vec::with_capacity(shape.batch * shape.heads), Vec::new(), Vec::new()];
-    for [query, key, value] in parts {
-        split[0].extend(query.chunks_exact(shape.time * shape.head_dim).map(<[T]>::to_vec));
-        split[1].push(key);
-        split[2].push(value);
-    }
-    gather(&split[0], dq, shape, shape.heads);
-    gather(&split[1], dk, shape, shape.kv_heads);
-    gather(&split[2], dv, shape, shape.kv_heads);
+    let (dq, dk, dv) = (Shared::new(dq), Shared::new(dk), Shared::new(dv));
+    (0..shape.batch * shape.kv_heads).into_par_iter().for_each_init(Scratch::default, |scratch, i| {
+        let (batch, kv_head) = (i / shape.kv_heads, i % shape.kv_heads);
+        let keys = [k, v].map(|buffer| shape.head(buffer, batch, kv_head, kv_width));
+        refill(&mut scratch.dk, shape.time * shape.head_dim, T::ZERO);
+        refill(&mut scratch.dv, shape.time * shape.head_dim, T::ZERO);
+        for head in kv_head * group..(kv_head + 1) * group {
+            let query = [q, saved.out, dout].map(|buffer| shape.head(buffer, batch, head, width));
+            let sums = &saved.log_sum_exp[(batch * shape.heads + head) * shape.time..][..shape.time];
+            let place = Place { buffer: &dq, start: shape.start(batch, head, width), width };
+            backward_head(query, keys, sums, shape, scratch, &place);
+        }
+        let start = shape.start(batch, kv_head, kv_width);
+        Place { buffer: &dk, start, width: kv_width }.write(0, &scratch.dk, shape.head_dim);
+        Place { buffer: &dv, start, width: kv_width }.write(0, &scratch.dv, shape.head_dim);
+    });
 }
 
-/// Adds one query head's gradients to its own rows of `gradients[0]` and to the shared keys' and values'.
+/// Writes one query head's gradient and adds those of its keys and values to `s.dk` and `s.dv`.
 fn backward_head<T: Real>(
     [q, out, dout]: [Head<T>; 3],
     [k, v]: [Head<T>; 2],
     sums: &[T],
     shape: &Shape,
-    member: usize,
-    [dq, dk, dv]: &mut [Vec<T>; 3],
+    s: &mut Scratch<T>,
+    dq: &Place<T>,
 ) {
-    let (time, dim) = (shape.time, shape.head_dim);
-    let dq = &mut dq[member * time * dim..][..time * dim];
+    let dim = shape.head_dim;
     let scale = T::from_f64(1.0 / (dim as f64).sqrt());
-    let (mut p, mut ds) = (vec![T::ZERO; QUERIES * KEYS], vec![T::ZERO; QUERIES * KEYS]);
-    let dots: Vec<T> = (0..time).map(|i| lane_sum([dout.row(i), out.row(i)], |[a, b]| a * b)).collect();
-    for query in (0..time).step_by(QUERIES) {
-        for at in tiles(query, time) {
-            let (rows, columns) = (at.queries, at.keys);
-            let (queries, keys) = (q.rows(at.query, rows), k.rows(at.key, columns));
-            scores(&mut p, queries, keys, at, dim);
-            let dout = dout.rows(at.query, rows);
-            let values = v.rows(at.key, columns).transposed();
-            matmul(ViewMut::new(&mut ds, rows, columns, KEYS), dout, values, T::ONE, false, Threads::One);
+    s.p.resize(QUERIES * KEYS, T::ZERO);
+    s.ds.resize(QUERIES * KEYS, T::ZERO);
+    for query in (0..shape.time).step_by(QUERIES) {
+        let rows = QUERIES.min(shape.time - query);
+        refill(&mut s.queries, rows * dim, T::ZERO);
+        refill(&mut s.dots, rows, T::ZERO);
+        vectorised!(|| {
+            for (i, dot) in s.dots.iter_mut().enumerate() {
+                *dot = lane_sum([dout.row(query + i), out.row(query + i)], |[a, b]| a * b);
+            }
+        });
+        let (queries, dout) = (q.rows(query, rows), dout.rows(query, rows));
+        for at in tiles(query, shape.time) {
+            let (keys, values) = (k.rows(at.key, at.keys), v.rows(at.key, at.keys));
+            scores(&mut s.p, queries, keys, at, dim);
+            let ds = ViewMut::new(&mut s.ds, rows, at.keys, KEYS);
+            matmul(ds, dout, values.transposed(), T::ONE, false, Threads::One);
             vectorised!(|| {
-                for i in 0..rows {
-                    let (sum, dot) = (sums[at.query + i], dots[at.query + i]);
-                    for (p, ds) in p[i * KEYS..][..columns].iter_mut().zip(&mut ds[i * KEYS..][..columns]) {
+                for (i, dot) in s.dots.iter().enumerate() {
+                    let sum = sums[query + i];
+                    for (p, ds) in s.p[i * KEYS..][..at.keys].iter_mut().zip(&mut s.ds[i * KEYS..][..at.keys]) {
                         *p = (*p - sum).exp();
-                        *ds = *p * (*ds - dot) * scale;
+                        *ds = *p * (*ds - *dot) * scale;
                     }
                 }
             });
-            let (p, ds) = (View::new(&p, rows, columns, KEYS), View::new(&ds, rows, columns, KEYS));
-            let slot = |start: usize, count: usize| start * dim..(start + count) * dim;
+            let (p, ds) = (View::new(&s.p, rows, at.keys, KEYS), View::new(&s.ds, rows, at.keys, KEYS));
+            let here = at.key * dim..(at.key + at.keys) * dim;
             let add = |to: &mut [T], count, a, b| {
                 matmul(ViewMut::new(to, count, dim, dim), a, b, T::ONE, true, Threads::One);
             };
-            add(&mut dv[slot(at.key, columns)], columns, p.transposed(), dout);
-            add(&mut dk[slot(at.key, columns)], columns, ds.transposed(), queries);
-            add(&mut dq[slot(at.query, rows)], rows, ds, keys);
+            add(&mut s.dv[here.clone()], at.keys, p.transposed(), dout);
+            add(&mut s.dk[here], at.keys, ds.transposed(), queries);
+            add(&mut s.queries, rows, ds, keys);
         }
+        dq.write(query, &s.queries, dim);
     }
 }
 

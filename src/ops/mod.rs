@@ -22,6 +22,7 @@ mod real;
 pub mod rms_norm;
 pub mod rope;
 pub mod rope_rows;
+mod shared;
 pub mod softmax;
 pub mod swiglu;
 

@@ -9,6 +9,7 @@
 mod kernel;
 mod pack;
 
+use super::shared::Shared;
 use super::matmul::{Threads, View, ViewMut, matmul};
 use kernel::Target;
 use pack::{COLUMNS, ROWS};
@@ -131,26 +132,21 @@ fn block(out: &Out, rows: &Packed<ROWS>, columns: &Packed<COLUMNS>, accumulate: 
 
 /// The result, whose tiles the threads write side by side.
 struct Out<'a> {
-    data: *mut f32,
+    data: Shared<'a, f32>,
     shape: [usize; 2],
     stride: usize,
-    lives: std::marker::PhantomData<&'a mut [f32]>,
 }
-
-// SAFETY: each tile is written by one thread alone.
-unsafe impl Sync for Out<'_> {}
 
 impl<'a> Out<'a> {
     fn new(c: ViewMut<'a, f32>) -> Self {
         let (shape, stride) = (c.shape(), c.row_stride());
-        Out { data: c.into_data().as_mut_ptr(), shape, stride, lives: std::marker::PhantomData }
+        Out { data: Shared::new(c.into_data()), shape, stride }
     }
 
     /// The place of a tile, each side given by its start and length.
     fn target(&self, [row, rows]: [usize; 2], [column, columns]: [usize; 2], accumulate: bool) -> Target {
         assert!(row + rows <= self.shape[0] && column + columns <= self.shape[1], "a tile lies inside the result");
-        // SAFETY: inside the result, as `ViewMut` checked for its shape and stride.
-        let data = unsafe { self.data.add(row * self.stride + column) };
+        let data = self.data.place(row * self.stride + column);
         Target { data, stride: self.stride, rows, columns, accumulate }
     }
 }
