@@ -6,8 +6,8 @@ mod composed;
 
 use composed::Composed;
 use shikha::model::initialise;
-use shikha::train::bench::{LEARNING_RATE, Preset, bench};
 use shikha::recipe::Precision;
+use shikha::train::bench::{LEARNING_RATE, Preset, bench};
 use std::error::Error;
 use std::time::Instant;
 

@@ -1,8 +1,8 @@
 //! `shikha bench`: how fast this machine trains.
 
 use clap::{Args, Subcommand};
-use shikha::train::bench::{Preset, bench};
 use shikha::recipe::Precision;
+use shikha::train::bench::{Preset, bench};
 use std::error::Error;
 
 /// What to measure.

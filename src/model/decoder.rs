@@ -4,7 +4,7 @@ use super::block::{Activations, Block, Scratch, Size};
 use super::parameters::{EMBEDDING, final_norm, output};
 use super::{Config, ModelError, Parameters};
 use crate::ops::linear_cross_entropy as loss;
-use crate::ops::{IGNORE, Precision, Real, embedding, rms_norm, rope};
+use crate::ops::{IGNORE, Precision, Real, embedding, in_pool, rms_norm, rope};
 
 /// Windows of tokens with their targets, row-major `[batch, time]`.
 #[derive(Debug, Clone, Copy)]
@@ -83,10 +83,12 @@ impl<T: Real> Decoder<T> {
     /// # Errors
     /// [`ModelError`] when a window is too long or an id lies outside the vocabulary.
     pub fn token_losses(&mut self, parameters: &Parameters<T>, window: Window) -> Result<Vec<f64>, ModelError> {
-        let (workspace, shape) = self.run(parameters, window, false)?;
-        let losses = loss::per_row(&workspace.hidden, parameters.at(output(&self.config)), window.targets, shape);
-        self.workspace = Some(workspace);
-        Ok(losses)
+        in_pool(|| {
+            let (workspace, shape) = self.run(parameters, window, false)?;
+            let losses = loss::per_row(&workspace.hidden, parameters.at(output(&self.config)), window.targets, shape);
+            self.workspace = Some(workspace);
+            Ok(losses)
+        })
     }
 
     /// Sum of the losses.
@@ -103,6 +105,17 @@ impl<T: Real> Decoder<T> {
     /// # Errors
     /// As [`Decoder::token_losses`].
     pub fn forward_backward(
+        &mut self,
+        parameters: &Parameters<T>,
+        window: Window,
+        scale: f64,
+        gradients: &mut Parameters<T>,
+    ) -> Result<LossSum, ModelError> {
+        in_pool(|| self.walk(parameters, window, scale, gradients))
+    }
+
+    /// Forward through all blocks, and back.
+    fn walk(
         &mut self,
         parameters: &Parameters<T>,
         window: Window,

@@ -39,7 +39,8 @@ pub fn training_memory(config: &Config, batch: usize, time: usize, recompute: bo
     } else {
         layers * activation_numbers(config, rows)
     };
-    let logits = Shape { rows, inputs: config.hidden_size, vocabulary: config.vocab_size, precision: Precision::F32 }.logits();
+    let logits =
+        Shape { rows, inputs: config.hidden_size, vocabulary: config.vocab_size, precision: Precision::F32 }.logits();
     Memory {
         weights,
         gradients: weights,

@@ -27,6 +27,7 @@ pub mod softmax;
 pub mod swiglu;
 
 pub use crate::recipe::Precision;
+pub(crate) use parallel::in_pool;
 pub use peak::gemm_peak;
 pub use real::Real;
 

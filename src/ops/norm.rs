@@ -6,14 +6,8 @@ use rayon::prelude::*;
 
 /// Σ x², in f64; NaN or infinite when a value is.
 pub fn sum_of_squares<T: Real>(x: &[T]) -> f64 {
-    let partial: Vec<f64> = x
-        .par_chunks(ELEMENTS)
-        .map(|x| {
-            vectorised!(|| {
-                lane_sum([x], |[x]| x.to_f64() * x.to_f64())
-            })
-        })
-        .collect();
+    let partial: Vec<f64> =
+        x.par_chunks(ELEMENTS).map(|x| vectorised!(|| { lane_sum([x], |[x]| x.to_f64() * x.to_f64()) })).collect();
     partial.iter().sum()
 }
 

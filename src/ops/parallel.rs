@@ -8,13 +8,22 @@ pub(crate) const ELEMENTS: usize = 1 << 14;
 /// Partial sums kept side by side, so that a sum vectorises without changing its order.
 pub(crate) const LANES: usize = 16;
 
+/// Runs `work` on a thread of the pool. Work that starts many parallel loops one after the other belongs
+/// there: a caller outside is put to sleep and woken again for each of them.
+pub(crate) fn in_pool<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    rayon::scope(|_| work())
+}
+
 /// Runs a piece of work, written as a closure, compiled for the vector unit found at run time.
 ///
 /// A closure keeps the features of the place it is written at: only one that is inlined takes those of
 /// the function that calls it. The macro writes the attribute that no call may forget.
 macro_rules! vectorised {
     (|| $work:expr) => {
-        $crate::ops::parallel::dispatch(#[inline(always)] || $work)
+        $crate::ops::parallel::dispatch(
+            #[inline(always)]
+            || $work,
+        )
     };
 }
 pub(crate) use vectorised;

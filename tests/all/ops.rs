@@ -2,7 +2,9 @@
 //! bits for any number of threads, and AdamW against Candle's.
 
 use proptest::prelude::*;
-use shikha::ops::{IGNORE, Precision, Real, adamw, attention, embedding, linear, linear_cross_entropy, rms_norm, rope, swiglu};
+use shikha::ops::{
+    IGNORE, Precision, Real, adamw, attention, embedding, linear, linear_cross_entropy, rms_norm, rope, swiglu,
+};
 use shikha::rng::Stream;
 
 fn random(name: &str, count: usize) -> Vec<f64> {
@@ -286,7 +288,11 @@ fn attention_is_right_across_tiles() {
 #[test]
 fn bits_are_the_same_for_any_number_of_threads() {
     same_bits(&RmsNorm(131, 65), &[131 * 65, 65], 131 * 65);
-    same_bits(&Linear(linear::Shape { rows: 131, inputs: 130, outputs: 67, precision: Precision::F32 }), &[131 * 130, 67 * 130], 131 * 67);
+    same_bits(
+        &Linear(linear::Shape { rows: 131, inputs: 130, outputs: 67, precision: Precision::F32 }),
+        &[131 * 130, 67 * 130],
+        131 * 67,
+    );
     same_bits(&Swiglu, &[40_001, 40_001], 40_001);
     same_bits(&Rope { heads: 3, head_dim: 8, time: 70, start: 2 }, &[140 * 24], 140 * 24);
     let op = Attention(attention::Shape { batch: 3, time: 150, heads: 4, kv_heads: 2, head_dim: 16 });

@@ -5,7 +5,9 @@ use super::pack::{COLUMNS, ROWS};
 /// Whether this machine has the instruction.
 pub(super) fn available() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bf16");
+    return std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512bf16");
     #[cfg(not(target_arch = "x86_64"))]
     false
 }

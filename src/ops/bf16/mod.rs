@@ -1,27 +1,29 @@
 //! Matrix products of numbers rounded to bf16, summed in f32, through `AVX512-BF16` where the CPU has it.
 //!
-//! Blocks of both matrices are rounded and packed into panels that stay in the caches (K. Goto,
-//! R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34, 2008); tiles of
-//! the result are shared out to the threads. Every element is one sum over k in a fixed order, so the
-//! bits do not depend on the threads. The instruction takes subnormal numbers as 0. Without it, the
-//! rounded numbers are multiplied in f32: the same up to the rounding of the sums.
+//! The second matrix is rounded and packed into panels first; then each thread takes some rows of the
+//! first, packs them, and multiplies them with all panels, in stretches of k that stay in the caches
+//! (K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34, 2008).
+//! Every element is one sum over k in a fixed order, so the bits do not depend on the threads. The
+//! instruction takes subnormal numbers as 0. Without it, the rounded numbers are multiplied in f32: the
+//! same up to the rounding of the sums.
 
 mod kernel;
 mod pack;
 
-use super::shared::Shared;
 use super::matmul::{Threads, View, ViewMut, matmul};
+use super::shared::Shared;
 use kernel::Target;
 use pack::{COLUMNS, ROWS};
 use rayon::prelude::*;
 use std::cell::Cell;
+use std::ops::Range;
 
-/// Numbers of k in a block.
+/// Numbers of k in a stretch: a panel of columns then fills the first cache. Even, for pairs.
 const DEPTH: usize = 512;
-/// Rows of a, or columns of b, that are packed at a time.
-const EXTENT: usize = 2304;
-/// Panels of rows and of columns in one thread's piece of work.
-const PIECE: [usize; 2] = [8, 8];
+/// Numbers of the second matrix that are packed at a time: 8 MiB of bf16.
+const PACKED: usize = 1 << 22;
+/// Rows that a thread takes at a time.
+const TAKEN: usize = 4 * ROWS;
 
 /// Whether this machine multiplies bf16 numbers itself.
 pub fn available() -> bool {
@@ -33,9 +35,14 @@ pub fn available() -> bool {
 #[repr(C, align(64))]
 struct CacheLine([u32; 16]);
 
+/// Room for packed panels.
+type Room = Cell<Vec<CacheLine>>;
+
 thread_local! {
-    /// Room for the packed blocks, kept from one product to the next.
-    static ROOM: Cell<[Vec<CacheLine>; 2]> = const { Cell::new([Vec::new(), Vec::new()]) };
+    /// For the columns of the product that this thread asked for.
+    static COLUMN_ROOM: Room = const { Cell::new(Vec::new()) };
+    /// For the rows that this thread took.
+    static ROW_ROOM: Room = const { Cell::new(Vec::new()) };
 }
 
 /// `c = a·b`, or `c += a·b` when `accumulate`, with `a` and `b` rounded to bf16 and summed in f32.
@@ -48,89 +55,72 @@ pub fn product(c: ViewMut<f32>, a: View<f32>, b: View<f32>, accumulate: bool) {
     if !available() || m * n * k == 0 {
         return rounded(c, a, b, accumulate);
     }
-    let mut room = ROOM.take();
-    let [row_room, column_room] = &mut room;
     let out = Out::new(c);
-    let columns = b.transposed();
-    for depth in (0..k).step_by(DEPTH) {
-        let stretch = depth..k.min(depth + DEPTH);
-        for row in (0..m).step_by(EXTENT) {
-            let rows = Packed::<ROWS>::new(a, row..m.min(row + EXTENT), &stretch, row_room);
-            for column in (0..n).step_by(EXTENT) {
-                let columns = Packed::<COLUMNS>::new(columns, column..n.min(column + EXTENT), &stretch, column_room);
-                block(&out, &rows, &columns, accumulate || depth > 0);
-            }
-        }
+    let wide = (PACKED / k / COLUMNS * COLUMNS).max(COLUMNS);
+    for start in (0..n).step_by(wide) {
+        let columns = start..n.min(start + wide);
+        with_room(&COLUMN_ROOM, columns.len().div_ceil(COLUMNS) * k.div_ceil(2) * COLUMNS, |room| {
+            let size = k.div_ceil(2) * COLUMNS;
+            room.par_chunks_exact_mut(size).enumerate().for_each(|(i, panel)| {
+                // SAFETY: the features are there, as was asked above.
+                unsafe { pack::panels::<COLUMNS>(b.transposed(), start + i * COLUMNS, &(0..k), panel) };
+            });
+            let room = &*room;
+            (0..m.div_ceil(TAKEN)).into_par_iter().for_each(|i| {
+                let rows = i * TAKEN..m.min((i + 1) * TAKEN);
+                multiply(&out, a, rows, room, columns.clone(), accumulate);
+            });
+        });
     }
-    ROOM.set(room);
 }
 
 /// The same without the instruction.
 fn rounded(c: ViewMut<f32>, a: View<f32>, b: View<f32>, accumulate: bool) {
-    let round = |view: View<f32>| -> Vec<f32> {
-        view.data().par_iter().map(|x| f32::from_bits(pack::round(*x) << 16)).collect()
-    };
+    let round =
+        |view: View<f32>| -> Vec<f32> { view.data().par_iter().map(|x| half::bf16::from_f32(*x).to_f32()).collect() };
     let (a_rounded, b_rounded) = (round(a), round(b));
     matmul(c, a.of(&a_rounded), b.of(&b_rounded), 1.0, accumulate, Threads::All);
 }
 
-/// Lines of a matrix, packed into panels.
-struct Packed<'a, const LINES: usize> {
-    panels: &'a [u32],
-    /// Numbers of a panel.
-    size: usize,
-    lines: std::ops::Range<usize>,
+/// Calls `work` with `count` pairs of a thread's room.
+fn with_room(room: &'static std::thread::LocalKey<Room>, count: usize, work: impl FnOnce(&mut [u32])) {
+    // Taken out while in use: a thread that waits for others may be given another product's work.
+    let mut lines = room.take();
+    if lines.len() < count.div_ceil(16) {
+        lines.resize(count.div_ceil(16), CacheLine([0; 16]));
+    }
+    work(&mut bytemuck::cast_slice_mut(&mut lines)[..count]);
+    room.set(lines);
 }
 
-impl<'a, const LINES: usize> Packed<'a, LINES> {
-    fn new(
-        matrix: View<f32>,
-        lines: std::ops::Range<usize>,
-        k: &std::ops::Range<usize>,
-        room: &'a mut Vec<CacheLine>,
-    ) -> Self {
-        let size = k.len().div_ceil(2) * LINES;
-        let panels = lines.len().div_ceil(LINES);
-        let lines_of_room = (panels * size).div_ceil(16);
-        if room.len() < lines_of_room {
-            room.resize(lines_of_room, CacheLine([0; 16]));
-        }
-        let room = &mut bytemuck::cast_slice_mut(room)[..panels * size];
-        room.par_chunks_exact_mut(size).enumerate().with_min_len(4).for_each(|(i, panel)| {
-            pack::panel::<LINES>(matrix, lines.start + i * LINES, k.clone(), panel);
-        });
-        Packed { panels: room, size, lines }
-    }
-
-    fn count(&self) -> usize {
-        self.lines.len().div_ceil(LINES)
-    }
-
-    /// A panel, its first line and how many of its lines are the matrix's.
-    fn panel(&self, i: usize) -> (&[u32], usize, usize) {
-        let panel = &self.panels[i * self.size..][..self.size];
-        (panel, self.lines.start + i * LINES, LINES.min(self.lines.len() - i * LINES))
-    }
-}
-
-/// The product of a packed block of rows and one of columns.
-fn block(out: &Out, rows: &Packed<ROWS>, columns: &Packed<COLUMNS>, accumulate: bool) {
-    let pieces = [rows.count().div_ceil(PIECE[0]), columns.count().div_ceil(PIECE[1])];
-    (0..pieces[0] * pieces[1]).into_par_iter().for_each(|piece| {
-        let (down, across) = (piece % pieces[0] * PIECE[0], piece / pieces[0] * PIECE[1]);
-        for j in across..columns.count().min(across + PIECE[1]) {
-            let (b, column, width) = columns.panel(j);
-            for i in down..rows.count().min(down + PIECE[0]) {
-                let (a, row, height) = rows.panel(i);
-                let target = out.target([row, height], [column, width], accumulate);
-                // SAFETY: `product` asked whether the instruction is there, and no other piece has this tile.
-                unsafe { kernel::tile(a, b, target) };
+/// Some rows of `a` with all packed columns.
+fn multiply(out: &Out, a: View<f32>, rows: Range<usize>, panels: &[u32], columns: Range<usize>, accumulate: bool) {
+    let k = a.shape()[1];
+    let size = k.div_ceil(2) * COLUMNS;
+    let row_panels = rows.len().div_ceil(ROWS);
+    with_room(&ROW_ROOM, row_panels * DEPTH / 2 * ROWS, |room| {
+        for depth in (0..k).step_by(DEPTH) {
+            let stretch = depth..k.min(depth + DEPTH);
+            let pairs = stretch.len().div_ceil(2);
+            let room = &mut room[..row_panels * pairs * ROWS];
+            // SAFETY: `product` asked whether the features are there.
+            unsafe { pack::panels::<ROWS>(a, rows.start, &stretch, room) };
+            for (j, panel) in panels.chunks_exact(size).enumerate() {
+                let b = &panel[depth / 2 * COLUMNS..][..pairs * COLUMNS];
+                let column = columns.start + j * COLUMNS;
+                let across = column..columns.end.min(column + COLUMNS);
+                for (i, a) in room.chunks_exact(pairs * ROWS).enumerate() {
+                    let row = rows.start + i * ROWS;
+                    let target = out.target(row..rows.end.min(row + ROWS), across.clone(), accumulate || depth > 0);
+                    // SAFETY: as above, and these rows are this thread's alone.
+                    unsafe { kernel::tile(a, b, target) };
+                }
             }
         }
     });
 }
 
-/// The result, whose tiles the threads write side by side.
+/// The result, whose rows the threads write side by side.
 struct Out<'a> {
     data: Shared<'a, f32>,
     shape: [usize; 2],
@@ -143,11 +133,11 @@ impl<'a> Out<'a> {
         Out { data: Shared::new(c.into_data()), shape, stride }
     }
 
-    /// The place of a tile, each side given by its start and length.
-    fn target(&self, [row, rows]: [usize; 2], [column, columns]: [usize; 2], accumulate: bool) -> Target {
-        assert!(row + rows <= self.shape[0] && column + columns <= self.shape[1], "a tile lies inside the result");
-        let data = self.data.place(row * self.stride + column);
-        Target { data, stride: self.stride, rows, columns, accumulate }
+    /// The place of a tile.
+    fn target(&self, rows: Range<usize>, columns: Range<usize>, accumulate: bool) -> Target {
+        assert!(rows.end <= self.shape[0] && columns.end <= self.shape[1], "a tile lies inside the result");
+        let data = self.data.place(rows.start * self.stride + columns.start);
+        Target { data, stride: self.stride, rows: rows.len(), columns: columns.len(), accumulate }
     }
 }
 
@@ -197,13 +187,21 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_both_matrices_meet() {
-        let (m, n, k) = (EXTENT + 13, EXTENT + 33, 3);
+    fn blocks_of_columns_and_of_depth_meet() {
+        let (m, n, k) = (50, 600, PACKED / 400);
         let (a, b) = (whole("a", m * k), whole("b", k * n));
         let mut c = vec![f32::NAN; m * n];
         product(ViewMut::new(&mut c, m, n, n), View::new(&a, m, k, k), View::new(&b, k, n, n), false);
-        let expected = |i: usize, j: usize| -> f32 { (0..k).map(|l| a[i * k + l] * b[l * n + j]).sum() };
-        assert!((0..m * n).all(|at| c[at] == expected(at / n, at % n)));
+        let mut expected = vec![0f32; m * n];
+        matmul(
+            ViewMut::new(&mut expected, m, n, n),
+            View::new(&a, m, k, k),
+            View::new(&b, k, n, n),
+            1.0,
+            false,
+            Threads::All,
+        );
+        assert_eq!(c, expected);
     }
 
     #[test]
@@ -226,7 +224,8 @@ mod tests {
     fn the_way_without_the_instruction_agrees() {
         let (m, n, k) = (37, 41, 700);
         let stream = Stream::new(5, "bf16");
-        let draw = |n: usize, from: u64| -> Vec<f32> { (0..n as u64).map(|i| stream.normal(from + i) as f32).collect() };
+        let draw =
+            |n: usize, from: u64| -> Vec<f32> { (0..n as u64).map(|i| stream.normal(from + i) as f32).collect() };
         let (a, b) = (draw(m * k, 0), draw(k * n, 1 << 20));
         let (a, b) = (View::new(&a, m, k, k), View::new(&b, k, n, n));
         let [mut one, mut other] = [(); 2].map(|()| vec![0f32; m * n]);
@@ -240,7 +239,8 @@ mod tests {
     fn bits_do_not_depend_on_threads() {
         let (m, n, k) = (301, 515, 1030);
         let stream = Stream::new(6, "bf16");
-        let draw = |n: usize, from: u64| -> Vec<f32> { (0..n as u64).map(|i| stream.normal(from + i) as f32).collect() };
+        let draw =
+            |n: usize, from: u64| -> Vec<f32> { (0..n as u64).map(|i| stream.normal(from + i) as f32).collect() };
         let (a, b) = (draw(m * k, 0), draw(k * n, 1 << 20));
         let run = |threads: usize| {
             let mut c = vec![0f32; m * n];
