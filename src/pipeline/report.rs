@@ -6,7 +6,7 @@ use super::train::METRICS;
 use super::{Pipeline, PipelineError, part, program, read_json, write_json};
 use crate::arbiter::Verdict;
 use crate::artifact::{Hash, write_atomic};
-use crate::eval::EvalReport;
+use crate::eval::{EvalReport, MODELS};
 use crate::report::figure::{self, Bar, Curve, LossPoint, Share};
 use crate::report::{Ledger, Measured, Measurements};
 use crate::statistics::Interval;
@@ -164,7 +164,7 @@ fn curve(results: &Results, caption: String) -> Curve {
 fn losses(eval: &EvalReport) -> Vec<LossPoint> {
     let mut points = Vec::new();
     for group in eval.groups.iter().filter(|g| g.domain == "all") {
-        for model in ["trained", "unigram", "twin"] {
+        for model in MODELS {
             if let Some(losses) = group.models.get(model) {
                 let Interval { value, low, high } = losses.per_character;
                 points.push(LossPoint {
