@@ -12,6 +12,8 @@ mod arbiter_candle;
 mod arbiter_faults;
 #[path = "all/arbiter_tensors.rs"]
 mod arbiter_tensors;
+#[path = "all/choice.rs"]
+mod choice;
 #[path = "all/command.rs"]
 mod command;
 #[path = "all/corpus.rs"]

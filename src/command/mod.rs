@@ -40,7 +40,7 @@ enum Command {
     Resume(ResumeArgs),
     /// Continue a prompt with a trained model, token by token
     Generate(generate::GenerateArgs),
-    /// Evaluate the trained model beside its random-initialised twin
+    /// Evaluate the trained model: held-out loss beside baselines, and the recipe's multiple-choice tasks
     Eval(RunArgs),
     /// Draw the figures and write the tables of a run
     Figures(RunArgs),
@@ -117,7 +117,11 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         Command::Train(args) => print!("{}", args.open()?.train()?),
         Command::Resume(args) => print!("{}", args.run()?),
         Command::Generate(args) => args.run()?,
-        Command::Eval(args) => print!("{}", args.open()?.evaluate()?),
+        Command::Eval(args) => {
+            let mut pipeline = args.open()?;
+            print!("{}", pipeline.evaluate()?);
+            print!("{}", pipeline.choice()?);
+        }
         Command::Figures(args) => print!("{}", args.open()?.figures()?),
         Command::Arbiter(command) => command.run()?,
         Command::Defects(args) => args.run()?,

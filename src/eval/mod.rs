@@ -4,6 +4,7 @@
 //! Losses are compared per token, per character and per byte of the same text, never across
 //! languages: a Bangla byte carries less than an English one.
 
+pub mod choice;
 mod error;
 mod loss;
 mod memorisation;

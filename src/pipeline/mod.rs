@@ -5,6 +5,7 @@
 //! changed, the stage is skipped. Artifacts are compared by content, so deleting one redoes the
 //! stage that makes it, and the stages after it only if the new content differs.
 
+mod choice;
 mod error;
 mod evaluate;
 mod report;

@@ -1,14 +1,16 @@
 //! Figures and the claims table of a run.
 
+use super::choice::CHOICE;
 use super::evaluate::EVAL;
 use super::text::{BALANCE, FERTILITY, Measurement, NAIVE, TokenBalance};
 use super::train::METRICS;
 use super::{Pipeline, PipelineError, part, program, read_json, write_json};
 use crate::arbiter::Verdict;
 use crate::artifact::{Hash, write_atomic};
+use crate::eval::choice::ChoiceReport;
 use crate::eval::{EvalReport, MODELS};
 use crate::report::figure::{self, Bar, Curve, LossPoint, Share};
-use crate::report::{Ledger, Measured, Measurements};
+use crate::report::{Ledger, Measured, Measurements, choice};
 use crate::statistics::Interval;
 use crate::train::{Row, Summary, deterministic_hash, read_metrics};
 use std::collections::BTreeMap;
@@ -16,6 +18,7 @@ use std::path::Path;
 
 const MEASUREMENTS: &str = "measurements.json";
 const FIGURES: [&str; 4] = ["training", "fertility", "balance", "loss"];
+const CHOICE_TABLE: [&str; 2] = ["tables/choice.md", "tables/choice.csv"];
 
 /// Where the committed reference run lies, when there is one.
 const REFERENCE: &str = "checkpoints/reference/measurements.json";
@@ -24,6 +27,7 @@ const REFERENCE: &str = "checkpoints/reference/measurements.json";
 struct Results {
     rows: Vec<Row>,
     eval: EvalReport,
+    choice: Option<ChoiceReport>,
     fertility: Vec<Measurement>,
     balance: Vec<TokenBalance>,
     verdict: Verdict,
@@ -38,12 +42,18 @@ impl Pipeline {
     pub fn figures(&mut self) -> Result<String, PipelineError> {
         self.results()?;
         let inputs = self.result_inputs()?;
-        let files = FIGURES.iter().flat_map(|id| ["svg", "csv"].map(|kind| format!("figures/{id}.{kind}")));
-        let outputs: Vec<String> = files.collect();
+        let mut outputs: Vec<String> = FIGURES.iter().flat_map(|id| figure_files(id)).collect();
+        if self.has_choice() {
+            outputs.extend(figure_files("choice").into_iter().chain(CHOICE_TABLE.map(str::to_owned)));
+        }
         let results = self.load_results()?;
         let directory = self.dir.path("figures");
         let scale = self.scale(&results);
-        self.stage("figures", inputs, &outputs, |context| draw(&results, &scale, context.recipe.seed, &directory))?;
+        let root = self.root().to_path_buf();
+        self.stage("figures", inputs, &outputs, |context| {
+            draw(&results, &scale, context.recipe.seed, &directory)?;
+            results.choice.as_ref().map_or(Ok(()), |choice| draw_choice(choice, &scale, &root))
+        })?;
         let lines = outputs.iter().filter(|o| o.ends_with("svg")).map(|o| format!("{}\n", self.dir.path(o).display()));
         Ok(lines.collect())
     }
@@ -75,7 +85,12 @@ impl Pipeline {
 
     fn results(&mut self) -> Result<(), PipelineError> {
         self.fertility()?;
-        self.evaluate().map(|_| ())
+        self.evaluate()?;
+        self.choice().map(|_| ())
+    }
+
+    fn has_choice(&self) -> bool {
+        !self.recipe.eval.tasks.is_empty()
     }
 
     fn load_results(&self) -> Result<Results, PipelineError> {
@@ -83,6 +98,7 @@ impl Pipeline {
         Ok(Results {
             rows: read_metrics(&path(METRICS))?,
             eval: read_json(&path(EVAL))?,
+            choice: self.has_choice().then(|| read_json(&path(CHOICE))).transpose()?,
             fertility: read_json(&path(FERTILITY))?,
             balance: read_json(&path(BALANCE))?,
             verdict: read_json(&path("arbiter.json"))?,
@@ -93,6 +109,9 @@ impl Pipeline {
     /// The figures show nothing that depends on the machine, so its part of the metrics is left out.
     fn result_inputs(&self) -> Result<BTreeMap<String, Hash>, PipelineError> {
         let mut inputs = BTreeMap::from([self.input(EVAL)?, self.input(FERTILITY)?, self.input(BALANCE)?, program()]);
+        if self.has_choice() {
+            inputs.extend([self.input(CHOICE)?]);
+        }
         inputs.insert("metrics".to_owned(), deterministic_hash(&read_metrics(&self.dir.path(METRICS))?));
         inputs.extend([part("recipe", &self.recipe)]);
         Ok(inputs)
@@ -102,6 +121,23 @@ impl Pipeline {
         let tokens = results.rows.last().map_or(0, |row| row.tokens) as f64;
         format!("{:.2} M parameters, {:.2} M training tokens", results.parameters as f64 / 1e6, tokens / 1e6)
     }
+}
+
+fn figure_files(id: &str) -> [String; 2] {
+    ["svg", "csv"].map(|kind| format!("figures/{id}.{kind}"))
+}
+
+fn draw_choice(report: &ChoiceReport, scale: &str, root: &Path) -> Result<(), PipelineError> {
+    let shared: u64 = report.tasks.iter().map(|task| task.contaminated_documents).sum();
+    let caption = format!(
+        "{scale}; zero-shot; at most {} questions a task, seed {}; 95 % Wilson intervals; {shared} training documents share {} words with a task.",
+        report.limit, report.seed, report.window
+    );
+    figure::choice(&choice::rows(report), &caption)?.save(&root.join("figures"))?;
+    let table = choice::table(report);
+    let [markdown, csv] = CHOICE_TABLE.map(|name| root.join(name));
+    write_atomic(&markdown, format!("{}\n{}", table.to_markdown(), choice::notes(report)).as_bytes())?;
+    Ok(write_atomic(&csv, table.to_csv()?.as_bytes())?)
 }
 
 fn draw(results: &Results, scale: &str, seed: u64, directory: &Path) -> Result<(), PipelineError> {
@@ -194,6 +230,9 @@ fn measure(results: &Results, fixed: &str) -> BTreeMap<String, Measured> {
     put("hours", summary.seconds / 3600.0, None, METRICS);
     if results.verdict.passed() {
         put("arbiter-parameters", results.verdict.parameters as f64, None, "arbiter.json");
+    }
+    if let Some(above) = results.choice.as_ref().and_then(choice::points_above_chance) {
+        put("multiple-choice", above.value, Some([above.low, above.high]), CHOICE);
     }
     let (mut nats, mut tokens) = (0.0, 0.0);
     for group in results.eval.groups.iter().filter(|g| g.domain == "all") {

@@ -3,6 +3,7 @@
 //! Everything here reads plain measurements; nothing here knows how training works.
 
 pub mod arbiter;
+pub mod choice;
 mod claims;
 mod error;
 pub mod figure;

@@ -5,6 +5,7 @@
 
 mod arbiter;
 mod balance;
+mod choice;
 mod fertility;
 mod loss;
 mod style;
@@ -12,6 +13,7 @@ mod training;
 
 pub use arbiter::{DetectorBar, arbiter};
 pub use balance::{Share, balance};
+pub use choice::{ChoiceRow, Mark, choice};
 pub use fertility::{Bar, fertility};
 pub use loss::{LossPoint, loss};
 pub use training::{Curve, training};
