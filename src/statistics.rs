@@ -79,6 +79,34 @@ pub fn exact_test(chances: &[f64], hits: usize) -> f64 {
     probabilities.iter().filter(|p| **p <= limit).sum::<f64>().min(1.0)
 }
 
+/// The two-sided probability of at least so unusual a number of matches between two lists of labels when one
+/// is shuffled: are they related at all, given how often each label stands in either? By the normal
+/// approximation with the exact mean Σ aₖbₖ/n and variance of the diagonal of a table with fixed margins
+/// (multivariate hypergeometric). 1 where shuffling changes nothing, as with a constant list.
+pub fn shuffle_test(first: &[usize], second: &[usize]) -> f64 {
+    let n = first.len() as f64;
+    let labels = first.iter().chain(second).max().map_or(0, |most| most + 1);
+    let count = |list: &[usize], label: usize| list.iter().filter(|l| **l == label).count() as f64;
+    let margins: Vec<(f64, f64)> = (0..labels).map(|label| (count(first, label), count(second, label))).collect();
+    let products: f64 = margins.iter().map(|(a, b)| a * b).sum();
+    let own = margins.iter().map(|(a, b)| a * b * (n - a) * (n - b) - (a * b).powi(2)).sum::<f64>();
+    let variance = (own + products.powi(2)) / (n * n * (n - 1.0));
+    if variance.is_nan() || variance <= 1e-9 {
+        return 1.0;
+    }
+    let matches = first.iter().zip(second).filter(|(a, b)| a == b).count() as f64;
+    let z = (matches - products / n).abs() / variance.sqrt();
+    (2.0 * normal_tail(z)).min(1.0)
+}
+
+/// P(Z > z) of a standard normal Z for z ≥ 0, to 7.5e-8 (M. Abramowitz, I. Stegun 1964, 26.2.17).
+fn normal_tail(z: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * z);
+    let series = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_530];
+    let polynomial = series.iter().fold(0.0, |sum, c| (sum + c) * t);
+    (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt() * polynomial
+}
+
 /// The 95 % interval of a share by E. B. Wilson (J. Am. Stat. Assoc. 22, 1927), from `hits` of `trials`; `[0, 1]`
 /// when there were none. It takes the trials for independent.
 pub fn wilson(hits: usize, trials: usize) -> [f64; 2] {
@@ -114,6 +142,28 @@ mod tests {
         assert!((exact_test(&[0.25; 3], 3) - 1.0 / 64.0).abs() < 1e-12);
         assert!((exact_test(&[0.2, 0.5], 2) - 0.1).abs() < 1e-12);
         assert_eq!(exact_test(&[], 0), 1.0);
+    }
+
+    #[test]
+    fn the_shuffle_test_agrees_with_shuffling() {
+        let stream = Stream::new(3, "labels");
+        let draw = |from: u64| (0..60).map(|i| (stream.below(from + i, 5) as usize).min(2)).collect::<Vec<usize>>();
+        let (first, second) = (draw(0), draw(100));
+        let matches = |a: &[usize], b: &[usize]| a.iter().zip(b).filter(|(a, b)| a == b).count() as f64;
+        let mut shuffled = second.clone();
+        let counts: Vec<f64> = (0..4000)
+            .map(|seed| {
+                Stream::new(seed, "shuffle").shuffle(&mut shuffled);
+                matches(&first, &shuffled)
+            })
+            .collect();
+        let (mean, found) = (counts.iter().sum::<f64>() / 4000.0, matches(&first, &second));
+        let as_far = counts.iter().filter(|c| (**c - mean).abs() >= (found - mean).abs() - 0.5).count() as f64 / 4000.0;
+        assert!((shuffle_test(&first, &second) - as_far).abs() < 0.12, "{as_far}");
+        assert_eq!(shuffle_test(&[1; 60], &second), 1.0, "a constant answer is related to nothing");
+        assert!(shuffle_test(&first, &first) < 1e-6);
+        assert!((2.0 * normal_tail(1.959_963_984_540_054) - 0.05).abs() < 1e-6);
+        assert_eq!(shuffle_test(&[], &[]), 1.0);
     }
 
     #[test]

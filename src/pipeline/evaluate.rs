@@ -26,7 +26,12 @@ impl Pipeline {
         for language in self.recipe.mix.keys() {
             inputs.extend([self.input(&shard_path("train", language))?]);
         }
-        inputs.extend([part("recipe.eval", &self.recipe.eval), part("seed", &self.recipe.seed), program()]);
+        let eval = &self.recipe.eval;
+        inputs.extend([
+            part("recipe.eval", &(eval.documents, eval.bootstrap)),
+            part("seed", &self.recipe.seed),
+            program(),
+        ]);
         let root = self.root().to_path_buf();
         self.stage("eval", inputs, &[EVAL.to_owned()], |_| make_evaluation(&root))?;
         let report: EvalReport = read_json(&self.dir.path(EVAL))?;

@@ -130,7 +130,7 @@ fn figure_files(id: &str) -> [String; 2] {
 fn draw_choice(report: &ChoiceReport, scale: &str, root: &Path) -> Result<(), PipelineError> {
     let shared: u64 = report.tasks.iter().map(|task| task.contaminated_documents).sum();
     let caption = format!(
-        "{scale}; zero-shot; at most {} questions a task, seed {}; 95 % Wilson intervals; {shared} training documents share {} words with a task.",
+        "{scale}; zero-shot, at most {} questions a task; seed {}; 95 % intervals; {shared} training documents share {} words.",
         report.limit, report.seed, report.window
     );
     figure::choice(&choice::rows(report), &caption)?.save(&root.join("figures"))?;

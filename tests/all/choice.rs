@@ -138,3 +138,62 @@ fn every_task_of_the_mirror_is_read_whole() {
         assert!(empty == 0, "{task}: {empty} empty choices");
     }
 }
+
+/// A manifest with PIQA of `count` questions as a local source, in `folder`.
+fn manifest(folder: &std::path::Path, count: usize) -> String {
+    let rows: String = (0..count)
+        .map(|i| format!("{{\"goal\": \"do {i}\", \"sol1\": \"one way\", \"sol2\": \"another {i}\"}}\n"))
+        .collect();
+    let labels: String = (0..count).map(|i| format!("{}\n", i % 2)).collect();
+    let file = |(path, text): (&str, &String)| {
+        std::fs::write(folder.join(path), text).unwrap();
+        let hash = shikha::artifact::hash_bytes(text.as_bytes());
+        format!("{{ path = \"{path}\", bytes = {}, sha256 = \"{hash}\" }}", text.len())
+    };
+    let files = [("valid.jsonl", &rows), ("valid-labels.lst", &labels)].map(file).join(", ");
+    let path = folder.join("tasks.toml");
+    let text = format!(
+        "[[source]]\nid = \"eval-piqa\"\nlanguage = \"en\"\nrole = \"eval\"\ndomain = \"task\"\norigin = \"local:.\"\n\
+         licence = \"CC0-1.0\"\nlicence_risk = \"none\"\nattribution = \"nobody\"\nreader = \"task\"\nfiles = [{files}]\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn a_recipe_with_tasks_has_the_stage_the_figure_and_the_claim() {
+    use shikha::artifact::Made;
+    use shikha::pipeline::{Options, Pipeline};
+    let dir = tempfile::tempdir().unwrap();
+    let mut recipe = Recipe::load("pocket").unwrap();
+    recipe.tokenizer.vocabulary = 1000;
+    (recipe.model.layers, recipe.model.hidden, recipe.model.intermediate) = (1, 32, 64);
+    (recipe.train.steps, recipe.train.warmup_steps, recipe.train.checkpoint_every) = (6, 2, 6);
+    (recipe.eval.documents, recipe.eval.bootstrap, recipe.eval.items) = (10, 20, 30);
+    recipe.eval.tasks = vec!["piqa".to_owned()];
+    recipe.eval.task_manifest = manifest(dir.path(), 40);
+    let run = |recipe: &Recipe| {
+        let options = Options { run_dir: Some(dir.path().join("run")), mirror: None, force: false };
+        let mut pipeline = Pipeline::open(recipe.clone(), &options).unwrap();
+        let claims = pipeline.reproduce().unwrap();
+        let now = pipeline.log().iter().filter(|(_, made)| *made == Made::Now).map(|(name, _)| name.clone());
+        (claims, now.collect::<Vec<String>>())
+    };
+    let (claims, stages) = run(&recipe);
+    assert!(stages.contains(&"choice".to_owned()) && claims.contains("percentage points"), "{claims}");
+    let report: shikha::eval::choice::ChoiceReport =
+        serde_json::from_slice(&std::fs::read(dir.path().join("run/choice.json")).unwrap()).unwrap();
+    let task = &report.tasks[0];
+    assert_eq!((task.items, task.available, task.chance, report.dropped_documents), (30, 40, 0.5, None));
+    for file in ["figures/choice.svg", "figures/choice.csv", "tables/choice.md", "tables/choice.csv"] {
+        let text = std::fs::read_to_string(dir.path().join("run").join(file)).unwrap();
+        assert!(text.contains("piqa"), "{file}");
+    }
+    assert!(run(&recipe).1.is_empty());
+    recipe.eval.items = 20;
+    assert_eq!(run(&recipe).1, ["choice", "figures"], "the held-out loss does not depend on the tasks");
+    recipe.eval.tasks = vec!["copa".to_owned()];
+    let options = Options { run_dir: Some(dir.path().join("run")), mirror: None, force: false };
+    let error = Pipeline::open(recipe, &options).unwrap().choice().unwrap_err().to_string();
+    assert!(error.contains("no source `eval-copa`"), "{error}");
+}

@@ -11,7 +11,7 @@ mod score;
 
 pub use load::{TASKS, load};
 pub(crate) use report::drawn;
-pub use report::{Accuracy, ChoiceReport, LEVEL, Scoring, TaskReport, judge};
+pub use report::{Accuracy, ChoiceReport, Control, LEVEL, Scoring, TaskReport, judge};
 pub use score::{Scores, score};
 
 /// One choice: what the model has read, and the continuation that is scored.

@@ -2,12 +2,15 @@
 
 use super::{Item, Scores};
 use crate::rng::Stream;
-use crate::statistics::{exact_test, wilson};
+use crate::statistics::{exact_test, shuffle_test, wilson};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// An accuracy differs from chance when a difference as large is less likely than this under chance.
 pub const LEVEL: f64 = 0.05;
+
+/// Times that the control draws its answers.
+const DRAWS: usize = 1000;
 
 /// How often the right choice was found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -23,6 +26,23 @@ pub struct Accuracy {
     pub p_value: f64,
     /// Whether that probability is at least 5 %.
     pub at_chance: bool,
+    /// Two-sided probability of so many hits when the answers are shuffled between the questions: large for
+    /// a model that always gives the same position, whatever its accuracy.
+    pub p_shuffled: f64,
+}
+
+/// The same choices against answers drawn at random, many times: at chance, whatever the model knows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Control {
+    /// Times that answers were drawn.
+    pub draws: usize,
+    /// Mean accuracy.
+    pub mean: f64,
+    /// 2.5 % of the draws lie below and above.
+    pub range: [f64; 2],
+    /// Whether the line of chance lies in that range, and the mean within four of its standard errors of it.
+    pub at_chance: bool,
 }
 
 /// One way of scoring, and its control.
@@ -31,8 +51,8 @@ pub struct Accuracy {
 pub struct Scoring {
     /// Against the right answers.
     pub gold: Accuracy,
-    /// The same choices against answers drawn at random: at chance, whatever the model knows.
-    pub drawn: Accuracy,
+    /// Against answers drawn at random.
+    pub drawn: Control,
 }
 
 /// One task.
@@ -95,11 +115,9 @@ pub fn judge(
     let chances: Vec<f64> = items.iter().map(|item| 1.0 / item.choices.len() as f64).collect();
     let gold: Vec<usize> = items.iter().map(|item| item.gold).collect();
     let stream = Stream::new(seed, &format!("answers of {task}"));
-    let random = |(i, item): (usize, &Item)| stream.below(i as u64, item.choices.len() as u64) as usize;
-    let random: Vec<usize> = items.iter().enumerate().map(random).collect();
     let scoring = |column: fn(&Scores) -> &[f64]| {
         let chosen: Vec<usize> = scores.iter().map(|scores| best(column(scores))).collect();
-        Scoring { gold: accuracy(&chosen, &gold, &chances), drawn: accuracy(&chosen, &random, &chances) }
+        Scoring { gold: accuracy(&chosen, &gold, &chances), drawn: control(&chosen, items, &stream) }
     };
     let mut positions: BTreeMap<usize, usize> = BTreeMap::new();
     gold.iter().for_each(|position| *positions.entry(*position).or_default() += 1);
@@ -130,7 +148,25 @@ fn accuracy(chosen: &[usize], answers: &[usize], chances: &[f64]) -> Accuracy {
         interval: wilson(correct, chosen.len()),
         p_value,
         at_chance: p_value >= LEVEL,
+        p_shuffled: shuffle_test(chosen, answers),
     }
+}
+
+fn control(chosen: &[usize], items: &[Item], stream: &Stream) -> Control {
+    let count = items.len().max(1) as f64;
+    let draw = |r: usize| {
+        let answer = |i: usize| stream.below((r * items.len() + i) as u64, items[i].choices.len() as u64) as usize;
+        chosen.iter().enumerate().filter(|(i, choice)| answer(*i) == **choice).count() as f64 / count
+    };
+    let mut shares: Vec<f64> = (0..DRAWS).map(draw).collect();
+    shares.sort_by(f64::total_cmp);
+    let at = |q: f64| shares[(q * (DRAWS - 1) as f64).round() as usize];
+    let (mean, range) = (shares.iter().sum::<f64>() / DRAWS as f64, [at(0.025), at(0.975)]);
+    let chances = items.iter().map(|item| 1.0 / item.choices.len() as f64);
+    let chance = chances.clone().sum::<f64>() / count;
+    let error = (chances.map(|p| p * (1.0 - p)).sum::<f64>() / (count * count * DRAWS as f64)).sqrt();
+    let at_chance = range[0] <= chance && chance <= range[1] && (mean - chance).abs() <= 4.0 * error;
+    Control { draws: DRAWS, mean, range, at_chance }
 }
 
 #[cfg(test)]
@@ -151,17 +187,17 @@ mod tests {
         assert_eq!((report.items, report.available, report.chance, report.majority), (200, 300, 0.25, 1.0));
         let sum = report.by_sum;
         assert_eq!((sum.gold.correct, sum.gold.accuracy, sum.gold.at_chance), (200, 1.0, false));
-        assert!(sum.drawn.at_chance && (sum.drawn.accuracy - 0.25).abs() < 0.08, "{sum:?}");
+        assert!(sum.drawn.at_chance && (sum.drawn.mean - 0.25).abs() < 0.005, "{sum:?}");
+        assert!(sum.drawn.range[0] > 0.16 && sum.drawn.range[1] < 0.34, "{sum:?}");
         assert_eq!(report.by_character.gold.correct, 0, "the third of two equal ones was taken");
+        assert_eq!(sum.gold.p_shuffled, 1.0, "always the first: right, and without a choice");
         assert!(!report.by_character.gold.at_chance, "never right is not chance either");
     }
 
     #[test]
-    fn the_control_is_at_chance_as_often_as_its_level_says() {
-        let (items, scores) = known(100);
-        let outside =
-            (0..400).filter(|seed| !judge("t", 100, &items, &scores, 0, *seed).by_sum.drawn.at_chance).count();
-        assert!((4..=30).contains(&outside), "{outside} of 400, expected at most 5 %");
+    fn the_control_is_at_chance_under_every_seed() {
+        let (items, scores) = known(20);
+        assert!((0..200).all(|seed| judge("t", 20, &items, &scores, 0, seed).by_sum.drawn.at_chance));
     }
 
     #[test]
