@@ -8,11 +8,13 @@
 mod choice;
 mod error;
 mod evaluate;
+mod export;
 mod report;
 mod text;
 mod train;
 
 pub use error::PipelineError;
+pub use export::Exported;
 pub use text::{Measurement, TokenBalance};
 pub use train::Trained;
 

@@ -3,6 +3,7 @@
 //! Everything here reads plain measurements; nothing here knows how training works.
 
 pub mod arbiter;
+mod card;
 pub mod choice;
 mod claims;
 mod error;
@@ -10,6 +11,7 @@ pub mod figure;
 mod measured;
 mod table;
 
+pub use card::{Card, CardLoss, CardSource, CardTraining};
 pub use claims::{Claim, Ledger};
 pub use error::ReportError;
 pub use measured::{Measured, Measurements};
