@@ -26,6 +26,8 @@ mod corpus_source;
 mod defects;
 #[path = "all/eval.rs"]
 mod eval;
+#[path = "all/export.rs"]
+mod export;
 #[path = "all/model.rs"]
 mod model;
 #[path = "all/ops.rs"]

@@ -32,7 +32,11 @@ impl Pipeline {
         let weights = last_checkpoint(&self.recipe, "model.safetensors");
         let artifacts = [TRAIN, CORPUS_REPORT, TOKENIZER, &weights].map(|name| self.input(name));
         let mut inputs = artifacts.into_iter().collect::<Result<BTreeMap<_, _>, _>>()?;
-        inputs.extend([part("tasks", &(&eval.tasks, eval.items)), part("seed", &self.recipe.seed), program()]);
+        inputs.extend([
+            part("tasks", &(&eval.tasks, eval.items, self.recipe.corpus.contamination_window)),
+            part("seed", &self.recipe.seed),
+            program(),
+        ]);
         inputs.insert("manifest".to_owned(), manifest.hash());
         let root = self.root().to_path_buf();
         self.stage("choice", inputs, &[CHOICE.to_owned()], |context| make_choice(context, &manifest, &root))?;

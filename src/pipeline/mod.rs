@@ -9,6 +9,7 @@ mod choice;
 mod error;
 mod evaluate;
 mod export;
+mod measure;
 mod report;
 mod text;
 mod train;

@@ -2,7 +2,8 @@
 
 use super::choice::CHOICE;
 use super::evaluate::EVAL;
-use super::text::{BALANCE, FERTILITY, Measurement, NAIVE, TokenBalance};
+use super::measure::measure;
+use super::text::{BALANCE, FERTILITY, Measurement, TokenBalance};
 use super::train::METRICS;
 use super::{Pipeline, PipelineError, part, program, read_json, write_json};
 use crate::arbiter::Verdict;
@@ -10,9 +11,9 @@ use crate::artifact::{Hash, write_atomic};
 use crate::eval::choice::ChoiceReport;
 use crate::eval::{EvalReport, MODELS};
 use crate::report::figure::{self, Bar, Curve, LossPoint, Share};
-use crate::report::{Ledger, Measured, Measurements, choice};
+use crate::report::{Ledger, Measurements, arithmetic, choice};
 use crate::statistics::Interval;
-use crate::train::{Row, Summary, deterministic_hash, read_metrics};
+use crate::train::{Row, deterministic_hash, read_metrics};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -24,14 +25,14 @@ const CHOICE_TABLE: [&str; 2] = ["tables/choice.md", "tables/choice.csv"];
 const REFERENCE: &str = "checkpoints/reference/measurements.json";
 
 /// Everything the figures and claims are made of.
-struct Results {
-    rows: Vec<Row>,
-    eval: EvalReport,
-    choice: Option<ChoiceReport>,
-    fertility: Vec<Measurement>,
-    balance: Vec<TokenBalance>,
-    verdict: Verdict,
-    parameters: u64,
+pub(super) struct Results {
+    pub rows: Vec<Row>,
+    pub eval: EvalReport,
+    pub choice: Option<ChoiceReport>,
+    pub fertility: Vec<Measurement>,
+    pub balance: Vec<TokenBalance>,
+    pub verdict: Verdict,
+    pub parameters: u64,
 }
 
 impl Pipeline {
@@ -78,9 +79,13 @@ impl Pipeline {
         let table = ledger.table(reference.as_ref(), Some(&measurements))?;
         write_atomic(&self.dir.path("claims.md"), table.to_markdown().as_bytes())?;
         write_atomic(&self.dir.path("claims.csv"), table.to_csv()?.as_bytes())?;
+        let implied = arithmetic(&ledger)?;
+        write_atomic(&self.dir.path("arithmetic.md"), implied.to_markdown().as_bytes())?;
+        write_atomic(&self.dir.path("arithmetic.csv"), implied.to_csv()?.as_bytes())?;
         let scale = format!("\nThis machine now: recipe `{}`, {}.\n", measurements.run, measurements.scale);
         let arbiter = results.verdict.report();
-        Ok(table.to_text(super::WIDTH) + &scale + &arbiter)
+        let implied = format!("\nWhat the reported numbers imply:\n\n{}", implied.to_text(super::WIDTH));
+        Ok(table.to_text(super::WIDTH) + &scale + &arbiter + &implied)
     }
 
     fn results(&mut self) -> Result<(), PipelineError> {
@@ -216,46 +221,4 @@ fn losses(eval: &EvalReport) -> Vec<LossPoint> {
         points.push(LossPoint { language: group.language.clone(), model, value: chance, interval: [chance, chance] });
     }
     points
-}
-
-/// What this run says to each claim it can speak to.
-fn measure(results: &Results, fixed: &str) -> BTreeMap<String, Measured> {
-    let mut values = BTreeMap::new();
-    let mut put = |id: &str, value: f64, interval: Option<[f64; 2]>, source: &str| {
-        values.insert(id.to_owned(), Measured { value, interval, source: source.to_owned() });
-    };
-    let summary = Summary::of(&results.rows, results.parameters);
-    put("parameters", results.parameters as f64, None, METRICS);
-    put("training-tokens", summary.tokens as f64, None, METRICS);
-    put("hours", summary.seconds / 3600.0, None, METRICS);
-    if results.verdict.passed() {
-        put("arbiter-parameters", results.verdict.parameters as f64, None, "arbiter.json");
-    }
-    if let Some(above) = results.choice.as_ref().and_then(choice::points_above_chance) {
-        put("multiple-choice", above.value, Some([above.low, above.high]), CHOICE);
-    }
-    let (mut nats, mut tokens) = (0.0, 0.0);
-    for group in results.eval.groups.iter().filter(|g| g.domain == "all") {
-        nats += group.models.get("trained").map_or(f64::NAN, |l| l.per_token.value) * group.tokens as f64;
-        tokens += group.tokens as f64;
-    }
-    put("nll-trained", nats / tokens, None, EVAL);
-    put("nll-twin", results.eval.twin_per_token(), None, EVAL);
-    for (id, language, pre_tokenizer) in
-        [("bangla-naive", "bn", NAIVE), ("english-naive", "en", NAIVE), ("bangla-fixed", "bn", fixed)]
-    {
-        let mut found = results.fertility.iter().filter(|m| m.texts == "held-out");
-        if let Some(m) = found.find(|m| m.language == language && m.pre_tokenizer == pre_tokenizer) {
-            let ratio = m.fertility.characters_per_token;
-            put(id, ratio.value, Some([ratio.low, ratio.high]), FERTILITY);
-        }
-    }
-    for balance in &results.balance {
-        let id = if balance.pre_tokenizer == NAIVE { "balance-naive" } else { "balance-fixed" };
-        if let Some(bangla) = balance.languages.iter().find(|l| l.language == "bn") {
-            put(id, 100.0 * bangla.token_share, None, BALANCE);
-            put("balance-characters", 100.0 * bangla.character_share, None, BALANCE);
-        }
-    }
-    values
 }
