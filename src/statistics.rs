@@ -23,18 +23,88 @@ pub struct Interval {
 /// # Panics
 /// When the lengths differ or nothing is given.
 pub fn ratio_interval(over: &[f64], under: &[f64], resamples: usize, seed: u64) -> Interval {
+    let values = resampled(over, under, resamples, &Stream::new(seed, "bootstrap"));
+    percentiles(over.iter().sum::<f64>() / under.iter().sum::<f64>(), values)
+}
+
+/// The difference of the ratios Σover / Σunder of two separate sets of texts, the first minus the second,
+/// each a pair of (over, under), with its percentile interval: both sets are resampled, independently.
+///
+/// # Panics
+/// As [`ratio_interval`].
+pub fn ratio_difference_interval(
+    first: (&[f64], &[f64]),
+    second: (&[f64], &[f64]),
+    resamples: usize,
+    seed: u64,
+) -> Interval {
+    let draws = [(first, "bootstrap"), (second, "bootstrap of the second")];
+    let [a, b] = draws.map(|((over, under), name)| resampled(over, under, resamples, &Stream::new(seed, name)));
+    let ratio = |(over, under): (&[f64], &[f64])| over.iter().sum::<f64>() / under.iter().sum::<f64>();
+    percentiles(ratio(first) - ratio(second), a.iter().zip(&b).map(|(a, b)| a - b).collect())
+}
+
+/// The ratio on each resample of the texts.
+fn resampled(over: &[f64], under: &[f64], resamples: usize, stream: &Stream) -> Vec<f64> {
     assert!(over.len() == under.len() && !over.is_empty() && resamples > 0, "one pair a text");
     let n = over.len() as u64;
-    let stream = Stream::new(seed, "bootstrap");
     let resample = |r: usize| {
         let picks = (0..n).map(|i| stream.below(r as u64 * n + i, n) as usize);
         let (a, b) = picks.fold((0.0, 0.0), |(a, b), i| (a + over[i], b + under[i]));
         a / b
     };
-    let mut values: Vec<f64> = (0..resamples).into_par_iter().map(resample).collect();
+    (0..resamples).into_par_iter().map(resample).collect()
+}
+
+fn percentiles(value: f64, mut values: Vec<f64>) -> Interval {
     values.sort_by(f64::total_cmp);
-    let at = |q: f64| values[(q * (resamples - 1) as f64).round() as usize];
-    Interval { value: over.iter().sum::<f64>() / under.iter().sum::<f64>(), low: at(0.025), high: at(0.975) }
+    let at = |q: f64| values[(q * (values.len() - 1) as f64).round() as usize];
+    Interval { value, low: at(0.025), high: at(0.975) }
+}
+
+/// The probability, when trial i is a hit with `chances[i]`, of a number of hits that is no likelier than
+/// `hits`: the exact two-sided test (of the Poisson binomial distribution; with equal chances the binomial
+/// test). 1 when there are no trials. Takes time with the square of the trials.
+pub fn exact_test(chances: &[f64], hits: usize) -> f64 {
+    let mut probabilities = vec![1.0];
+    for chance in chances {
+        probabilities.push(0.0);
+        for k in (0..probabilities.len()).rev() {
+            let below = if k == 0 { 0.0 } else { probabilities[k - 1] };
+            probabilities[k] = probabilities[k] * (1.0 - chance) + below * chance;
+        }
+    }
+    // Equal probabilities differ in their last bits.
+    let limit = probabilities.get(hits).copied().unwrap_or(0.0) * (1.0 + 1e-7);
+    probabilities.iter().filter(|p| **p <= limit).sum::<f64>().min(1.0)
+}
+
+/// The two-sided probability of at least so unusual a number of matches between two lists of labels when one
+/// is shuffled: are they related at all, given how often each label stands in either? By the normal
+/// approximation with the exact mean Σ aₖbₖ/n and variance of the diagonal of a table with fixed margins
+/// (multivariate hypergeometric). 1 where shuffling changes nothing, as with a constant list.
+pub fn shuffle_test(first: &[usize], second: &[usize]) -> f64 {
+    let n = first.len() as f64;
+    let labels = first.iter().chain(second).max().map_or(0, |most| most + 1);
+    let count = |list: &[usize], label: usize| list.iter().filter(|l| **l == label).count() as f64;
+    let margins: Vec<(f64, f64)> = (0..labels).map(|label| (count(first, label), count(second, label))).collect();
+    let products: f64 = margins.iter().map(|(a, b)| a * b).sum();
+    let own = margins.iter().map(|(a, b)| a * b * (n - a) * (n - b) - (a * b).powi(2)).sum::<f64>();
+    let variance = (own + products.powi(2)) / (n * n * (n - 1.0));
+    if variance.is_nan() || variance <= 1e-9 {
+        return 1.0;
+    }
+    let matches = first.iter().zip(second).filter(|(a, b)| a == b).count() as f64;
+    let z = (matches - products / n).abs() / variance.sqrt();
+    (2.0 * normal_tail(z)).min(1.0)
+}
+
+/// P(Z > z) of a standard normal Z for z ≥ 0, to 7.5e-8 (M. Abramowitz, I. Stegun 1964, 26.2.17).
+fn normal_tail(z: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * z);
+    let series = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_530];
+    let polynomial = series.iter().fold(0.0, |sum, c| (sum + c) * t);
+    (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt() * polynomial
 }
 
 /// The 95 % interval of a share by E. B. Wilson (J. Am. Stat. Assoc. 22, 1927), from `hits` of `trials`; `[0, 1]`
@@ -62,6 +132,48 @@ mod tests {
         assert!(close(wilson(0, 360), [0.0, 0.0106]), "{:?}", wilson(0, 360));
         assert!(close(wilson(20, 20), [0.8389, 1.0]), "{:?}", wilson(20, 20));
         assert_eq!(wilson(0, 0), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn the_exact_test_agrees_with_the_binomial_test() {
+        // 2^-10 (1 + 10 + 45) on each side; textbook values of the binomial test.
+        assert!((exact_test(&[0.5; 10], 2) - 2.0 * 56.0 / 1024.0).abs() < 1e-12);
+        assert_eq!(exact_test(&[0.5; 10], 5), 1.0);
+        assert!((exact_test(&[0.25; 3], 3) - 1.0 / 64.0).abs() < 1e-12);
+        assert!((exact_test(&[0.2, 0.5], 2) - 0.1).abs() < 1e-12);
+        assert_eq!(exact_test(&[], 0), 1.0);
+    }
+
+    #[test]
+    fn the_shuffle_test_agrees_with_shuffling() {
+        let stream = Stream::new(3, "labels");
+        let draw = |from: u64| (0..60).map(|i| (stream.below(from + i, 5) as usize).min(2)).collect::<Vec<usize>>();
+        let (first, second) = (draw(0), draw(100));
+        let matches = |a: &[usize], b: &[usize]| a.iter().zip(b).filter(|(a, b)| a == b).count() as f64;
+        let mut shuffled = second.clone();
+        let counts: Vec<f64> = (0..4000)
+            .map(|seed| {
+                Stream::new(seed, "shuffle").shuffle(&mut shuffled);
+                matches(&first, &shuffled)
+            })
+            .collect();
+        let (mean, found) = (counts.iter().sum::<f64>() / 4000.0, matches(&first, &second));
+        let as_far = counts.iter().filter(|c| (**c - mean).abs() >= (found - mean).abs() - 0.5).count() as f64 / 4000.0;
+        assert!((shuffle_test(&first, &second) - as_far).abs() < 0.12, "{as_far}");
+        assert_eq!(shuffle_test(&[1; 60], &second), 1.0, "a constant answer is related to nothing");
+        assert!(shuffle_test(&first, &first) < 1e-6);
+        assert!((2.0 * normal_tail(1.959_963_984_540_054) - 0.05).abs() < 1e-6);
+        assert_eq!(shuffle_test(&[], &[]), 1.0);
+    }
+
+    #[test]
+    fn the_difference_of_two_sets_has_the_spread_of_both() {
+        let stream = Stream::new(5, "sample");
+        let draw = |mean: f64, from: u64| (0..400).map(|i| mean + stream.normal(from + i)).collect::<Vec<f64>>();
+        let (a, b, ones) = (draw(3.0, 0), draw(1.0, 400), vec![1.0; 400]);
+        let found = ratio_difference_interval((&a, &ones), (&b, &ones), 400, 1);
+        let half = 1.96 * (2.0f64 / 400.0).sqrt();
+        assert!((found.value - 2.0).abs() < 0.2 && ((found.high - found.low) / 2.0 - half).abs() < 0.03, "{found:?}");
     }
 
     #[test]

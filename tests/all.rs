@@ -12,6 +12,8 @@ mod arbiter_candle;
 mod arbiter_faults;
 #[path = "all/arbiter_tensors.rs"]
 mod arbiter_tensors;
+#[path = "all/choice.rs"]
+mod choice;
 #[path = "all/command.rs"]
 mod command;
 #[path = "all/corpus.rs"]
@@ -24,6 +26,8 @@ mod corpus_source;
 mod defects;
 #[path = "all/eval.rs"]
 mod eval;
+#[path = "all/export.rs"]
+mod export;
 #[path = "all/model.rs"]
 mod model;
 #[path = "all/ops.rs"]

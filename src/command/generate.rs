@@ -2,7 +2,7 @@
 
 use clap::Args;
 use shikha::model::{Sampler, Session};
-use shikha::pipeline::Trained;
+use shikha::pipeline::Exported;
 use shikha::tokenizer::TextStream;
 use std::error::Error;
 use std::io::Write;
@@ -14,7 +14,7 @@ pub struct GenerateArgs {
     /// Text to continue; empty starts a new text
     #[arg(default_value = "")]
     prompt: String,
-    /// Directory of a finished run
+    /// Directory of a finished run, or of an exported or imported model
     #[arg(long, value_name = "DIR", default_value = "runs/pocket")]
     run_dir: PathBuf,
     /// Tokens to write, at most
@@ -34,7 +34,7 @@ pub struct GenerateArgs {
 impl GenerateArgs {
     /// Writes the prompt and its continuation to standard output as it comes.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
-        let trained = Trained::load(&self.run_dir)?;
+        let trained = Exported::load(&self.run_dir)?;
         let mut sampler = Sampler::new(self.temperature, self.top_p, self.seed)?;
         let end = trained.tokenizer.end_of_text();
         let mut ids = vec![end];

@@ -3,6 +3,7 @@
 mod arbiter;
 mod bench;
 mod defects;
+mod export;
 mod fertility;
 mod generate;
 mod plan;
@@ -40,8 +41,12 @@ enum Command {
     Resume(ResumeArgs),
     /// Continue a prompt with a trained model, token by token
     Generate(generate::GenerateArgs),
-    /// Evaluate the trained model beside its random-initialised twin
+    /// Evaluate the trained model: held-out loss beside baselines, and the recipe's multiple-choice tasks
     Eval(RunArgs),
+    /// Write a trained model as a Hugging Face Llama directory
+    Export(export::ExportArgs),
+    /// Read a Hugging Face Llama directory back
+    Import(export::ImportArgs),
     /// Draw the figures and write the tables of a run
     Figures(RunArgs),
     /// Judge another framework's gradients, or measure the arbiter on its fault corpus
@@ -117,7 +122,13 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         Command::Train(args) => print!("{}", args.open()?.train()?),
         Command::Resume(args) => print!("{}", args.run()?),
         Command::Generate(args) => args.run()?,
-        Command::Eval(args) => print!("{}", args.open()?.evaluate()?),
+        Command::Eval(args) => {
+            let mut pipeline = args.open()?;
+            print!("{}", pipeline.evaluate()?);
+            print!("{}", pipeline.choice()?);
+        }
+        Command::Export(args) => args.run()?,
+        Command::Import(args) => args.run()?,
         Command::Figures(args) => print!("{}", args.open()?.figures()?),
         Command::Arbiter(command) => command.run()?,
         Command::Defects(args) => args.run()?,

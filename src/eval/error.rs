@@ -23,4 +23,12 @@ pub enum EvalError {
     /// There is nothing to evaluate on.
     #[error("no held-out document of the languages {0} to evaluate on; make corpus.held_out larger")]
     Empty(String),
+    /// The files of a multiple-choice task cannot be used.
+    #[error("task `{task}`: {message}")]
+    Task {
+        /// Its name.
+        task: String,
+        /// What is wrong.
+        message: String,
+    },
 }

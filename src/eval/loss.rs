@@ -1,18 +1,17 @@
-//! Loss on held-out documents of a trained model, its twin and a unigram model, by language and domain.
+//! Loss on held-out documents of a trained model beside its twin and two baselines, by language and domain.
 
 use super::EvalError;
+use super::memorisation::{Memorisation, memorisation};
+use super::ngram::Ngram;
+use super::scored::{Scored, by_decoder, by_ngram, by_unigram, encode};
 use crate::corpus::Document;
-use crate::model::{Config, Decoder, Parameters, Window, initialise};
-use crate::ops::IGNORE;
+use crate::model::{Config, Decoder, Parameters, initialise};
 use crate::progress::Progress;
 use crate::recipe::EvalRecipe;
 use crate::statistics::{Interval, ratio_interval};
 use crate::tokenizer::Tokenizer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Windows evaluated at a time.
-const BATCH: usize = 16;
 
 /// Losses of one model on one group of documents, in nats.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -42,10 +41,12 @@ pub struct Group {
     pub characters: u64,
     /// Bytes of the documents.
     pub bytes: u64,
-    /// `trained`, `twin` and `unigram`.
+    /// By the names of [`MODELS`].
     pub models: BTreeMap<String, Losses>,
     /// Trained minus twin in nats per character, paired by document.
     pub gain_per_character: Interval,
+    /// Trained minus 5-gram in nats per character, paired by document.
+    pub gain_over_ngram_per_character: Interval,
 }
 
 /// The content of `eval.json`.
@@ -60,8 +61,12 @@ pub struct EvalReport {
     pub twin_seed: u64,
     /// Bootstrap resamples of the intervals.
     pub resamples: usize,
+    /// Training tokens the 5-gram baseline was made of.
+    pub ngram_tokens: u64,
     /// By language, then domain; `all` first.
     pub groups: Vec<Group>,
+    /// Training text beside held-out text, by language.
+    pub memorisation: Vec<Memorisation>,
 }
 
 impl EvalReport {
@@ -93,20 +98,17 @@ pub struct Evaluation<'a> {
     pub tokenizer: &'a Tokenizer,
     /// How often each token occurs in the training shards, `[vocabulary]`.
     pub token_counts: &'a [u64],
+    /// The baseline trained on the same shards.
+    pub ngram: &'a Ngram,
+    /// The documents the shards were made of.
+    pub training: &'a [Document],
     /// Documents per language, resamples.
     pub recipe: &'a EvalRecipe,
 }
 
-/// One document's tokens and its loss under each model.
-struct Scored {
-    language: String,
-    domain: String,
-    characters: f64,
-    bytes: f64,
-    /// End of text, then the tokens of the text.
-    ids: Vec<u32>,
-    nats: BTreeMap<&'static str, f64>,
-}
+/// The names of the models in [`Group::models`]: the trained one, the same at its initialisation, the
+/// interpolated 5-gram model, and the token frequencies.
+pub const MODELS: [&str; 4] = ["trained", "5-gram", "unigram", "twin"];
 
 /// Evaluates on the first `recipe.documents` held-out documents of each language. Every token of a
 /// document is scored once, in windows of the model's context; the first follows an end-of-text token.
@@ -123,7 +125,7 @@ pub fn evaluate(
         let (tokenizer, model) = (tokenizer.vocabulary_size(), config.vocab_size);
         return Err(EvalError::Vocabulary { tokenizer, model });
     }
-    let mut documents = choose(held_out, evaluation)?;
+    let mut documents = first_documents(held_out, evaluation)?;
     if documents.is_empty() {
         let languages: Vec<&str> = held_out.iter().map(|d| d.language.as_str()).collect();
         return Err(EvalError::Empty(languages.join(", ")));
@@ -131,83 +133,33 @@ pub fn evaluate(
     let twin = initialise(config, evaluation.seed);
     let mut decoder = Decoder::new(config.clone(), false)?;
     for (name, parameters) in [("trained", evaluation.parameters), ("twin", &twin)] {
-        score(&mut decoder, name, parameters, &mut documents)?;
+        by_decoder(&mut decoder, name, parameters, &mut documents)?;
         progress.advance(1, name);
     }
-    score_unigram(evaluation.token_counts, &mut documents);
-    progress.advance(1, "unigram");
+    by_unigram("unigram", evaluation.token_counts, &mut documents);
+    by_ngram("5-gram", evaluation.ngram, &mut documents);
+    progress.advance(2, "baselines");
+    let memorisation = memorisation(evaluation, &mut decoder, &documents)?;
+    progress.advance(1, "training text");
     let resamples = evaluation.recipe.bootstrap;
     Ok(EvalReport {
         vocabulary: config.vocab_size,
         chance: (config.vocab_size as f64).ln(),
         twin_seed: evaluation.seed,
         resamples,
+        ngram_tokens: evaluation.ngram.tokens(),
         groups: groups(&documents, resamples, evaluation.seed),
+        memorisation,
     })
 }
 
-fn choose(held_out: &[Document], evaluation: &Evaluation) -> Result<Vec<Scored>, EvalError> {
-    let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut documents = Vec::new();
-    for document in held_out {
-        let taken = taken.entry(&document.language).or_default();
-        let tokens = evaluation.tokenizer.encode(&document.text)?;
-        if *taken == evaluation.recipe.documents || tokens.is_empty() {
-            continue;
-        }
+fn first_documents(held_out: &[Document], evaluation: &Evaluation) -> Result<Vec<Scored>, EvalError> {
+    let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+    encode(held_out.iter(), evaluation, |document| {
+        let taken = taken.entry(document.language.clone()).or_default();
         *taken += 1;
-        let mut ids = vec![evaluation.tokenizer.end_of_text()];
-        ids.extend(tokens);
-        documents.push(Scored {
-            language: document.language.clone(),
-            domain: document.domain.clone(),
-            characters: document.text.chars().count() as f64,
-            bytes: document.text.len() as f64,
-            ids,
-            nats: BTreeMap::new(),
-        });
-    }
-    Ok(documents)
-}
-
-/// Adds the loss of every document under a model, several windows at a time.
-fn score(
-    decoder: &mut Decoder<f32>,
-    name: &'static str,
-    parameters: &Parameters<f32>,
-    documents: &mut [Scored],
-) -> Result<(), EvalError> {
-    let context = decoder.config().max_position_embeddings;
-    let starts = |(d, document): (usize, &Scored)| {
-        (0..document.ids.len() - 1).step_by(context).map(move |start| (d, start)).collect::<Vec<_>>()
-    };
-    let windows: Vec<(usize, usize)> = documents.iter().enumerate().flat_map(starts).collect();
-    for windows in windows.chunks(BATCH) {
-        let (mut inputs, mut targets) = (Vec::new(), Vec::new());
-        for (d, start) in windows {
-            let ids = &documents[*d].ids;
-            let end = (start + context).min(ids.len() - 1);
-            inputs.extend_from_slice(&ids[*start..end]);
-            targets.extend_from_slice(&ids[start + 1..=end]);
-            inputs.resize(inputs.len().next_multiple_of(context), 0);
-            targets.resize(inputs.len(), IGNORE);
-        }
-        let losses = decoder.token_losses(parameters, Window { inputs: &inputs, targets: &targets, time: context })?;
-        for ((d, _), losses) in windows.iter().zip(losses.chunks(context)) {
-            *documents[*d].nats.entry(name).or_default() += losses.iter().sum::<f64>();
-        }
-    }
-    Ok(())
-}
-
-/// Loss under the token frequencies of the training text, with one added to every count.
-fn score_unigram(counts: &[u64], documents: &mut [Scored]) {
-    let total = counts.iter().sum::<u64>() as f64 + counts.len() as f64;
-    let nats = |id: &u32| (total / (counts.get(*id as usize).copied().unwrap_or(0) as f64 + 1.0)).ln();
-    for document in documents {
-        let sum = document.ids[1..].iter().map(nats).sum();
-        document.nats.insert("unigram", sum);
-    }
+        *taken <= evaluation.recipe.documents
+    })
 }
 
 fn groups(documents: &[Scored], resamples: usize, seed: u64) -> Vec<Group> {
@@ -220,25 +172,33 @@ fn groups(documents: &[Scored], resamples: usize, seed: u64) -> Vec<Group> {
 }
 
 fn group((language, domain): &(&str, &str), documents: Vec<&Scored>, resamples: usize, seed: u64) -> Group {
-    let column = |f: &dyn Fn(&Scored) -> f64| documents.iter().map(|d| f(d)).collect::<Vec<f64>>();
-    let tokens = column(&|d| (d.ids.len() - 1) as f64);
-    let (characters, bytes) = (column(&|d| d.characters), column(&|d| d.bytes));
-    let mut models = BTreeMap::new();
-    for name in ["trained", "twin", "unigram"] {
-        let nats = column(&|d| d.nats[name]);
-        let per = |under: &[f64]| ratio_interval(&nats, under, resamples, seed);
-        let losses = Losses { per_token: per(&tokens), per_character: per(&characters), per_byte: per(&bytes) };
-        models.insert(name.to_owned(), losses);
-    }
-    let gain = column(&|d| d.nats["trained"] - d.nats["twin"]);
+    let sum = |f: fn(&Scored) -> f64| documents.iter().map(|d| f(d)).sum::<f64>() as u64;
+    let characters: Vec<f64> = documents.iter().map(|d| d.characters).collect();
+    let gain = |other: &str| {
+        let nats: Vec<f64> = documents.iter().map(|d| d.nats["trained"] - d.nats[other]).collect();
+        ratio_interval(&nats, &characters, resamples, seed)
+    };
     Group {
         language: (*language).to_owned(),
         domain: (*domain).to_owned(),
         documents: documents.len(),
-        tokens: tokens.iter().sum::<f64>() as u64,
-        characters: characters.iter().sum::<f64>() as u64,
-        bytes: bytes.iter().sum::<f64>() as u64,
-        models,
-        gain_per_character: ratio_interval(&gain, &characters, resamples, seed),
+        tokens: sum(Scored::tokens),
+        characters: sum(|d| d.characters),
+        bytes: sum(|d| d.bytes),
+        models: MODELS.map(|name| (name.to_owned(), losses(&documents, name, resamples, seed))).into(),
+        gain_per_character: gain("twin"),
+        gain_over_ngram_per_character: gain("5-gram"),
+    }
+}
+
+/// The loss of `documents` under one model by each unit.
+pub(super) fn losses(documents: &[&Scored], model: &str, resamples: usize, seed: u64) -> Losses {
+    let column = |f: &dyn Fn(&Scored) -> f64| documents.iter().map(|d| f(d)).collect::<Vec<f64>>();
+    let nats = column(&|d| d.nats[model]);
+    let per = |under: &[f64]| ratio_interval(&nats, under, resamples, seed);
+    Losses {
+        per_token: per(&column(&Scored::tokens)),
+        per_character: per(&column(&|d| d.characters)),
+        per_byte: per(&column(&|d| d.bytes)),
     }
 }

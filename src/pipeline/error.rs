@@ -64,6 +64,21 @@ pub enum PipelineError {
         /// The parts of the recipe that differ.
         changed: Vec<&'static str>,
     },
+    /// A directory that holds no model.
+    #[error(
+        "{}: neither a run (no recipe.toml) nor a Hugging Face directory (no config.json); name the directory of a finished run or of a model",
+        directory.display()
+    )]
+    NoModel {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// A model may not be written over a run.
+    #[error("{}: is the directory of a run; choose another with --out", directory.display())]
+    IsRun {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// Training was stopped from outside after saving.
     #[error("stopped at step {step} as asked; everything is saved, `shikha resume {run_dir}` goes on")]
     Interrupted {

@@ -5,13 +5,17 @@
 //! changed, the stage is skipped. Artifacts are compared by content, so deleting one redoes the
 //! stage that makes it, and the stages after it only if the new content differs.
 
+mod choice;
 mod error;
 mod evaluate;
+mod export;
+mod measure;
 mod report;
 mod text;
 mod train;
 
 pub use error::PipelineError;
+pub use export::Exported;
 pub use text::{Measurement, TokenBalance};
 pub use train::Trained;
 

@@ -1,33 +1,38 @@
 //! Figures and the claims table of a run.
 
+use super::choice::CHOICE;
 use super::evaluate::EVAL;
-use super::text::{BALANCE, FERTILITY, Measurement, NAIVE, TokenBalance};
+use super::measure::measure;
+use super::text::{BALANCE, FERTILITY, Measurement, TokenBalance};
 use super::train::METRICS;
 use super::{Pipeline, PipelineError, part, program, read_json, write_json};
 use crate::arbiter::Verdict;
 use crate::artifact::{Hash, write_atomic};
-use crate::eval::EvalReport;
+use crate::eval::choice::ChoiceReport;
+use crate::eval::{EvalReport, MODELS};
 use crate::report::figure::{self, Bar, Curve, LossPoint, Share};
-use crate::report::{Ledger, Measured, Measurements};
+use crate::report::{Ledger, Measurements, arithmetic, choice};
 use crate::statistics::Interval;
-use crate::train::{Row, Summary, deterministic_hash, read_metrics};
+use crate::train::{Row, deterministic_hash, read_metrics};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 const MEASUREMENTS: &str = "measurements.json";
 const FIGURES: [&str; 4] = ["training", "fertility", "balance", "loss"];
+const CHOICE_TABLE: [&str; 2] = ["tables/choice.md", "tables/choice.csv"];
 
 /// Where the committed reference run lies, when there is one.
 const REFERENCE: &str = "checkpoints/reference/measurements.json";
 
 /// Everything the figures and claims are made of.
-struct Results {
-    rows: Vec<Row>,
-    eval: EvalReport,
-    fertility: Vec<Measurement>,
-    balance: Vec<TokenBalance>,
-    verdict: Verdict,
-    parameters: u64,
+pub(super) struct Results {
+    pub rows: Vec<Row>,
+    pub eval: EvalReport,
+    pub choice: Option<ChoiceReport>,
+    pub fertility: Vec<Measurement>,
+    pub balance: Vec<TokenBalance>,
+    pub verdict: Verdict,
+    pub parameters: u64,
 }
 
 impl Pipeline {
@@ -38,12 +43,18 @@ impl Pipeline {
     pub fn figures(&mut self) -> Result<String, PipelineError> {
         self.results()?;
         let inputs = self.result_inputs()?;
-        let files = FIGURES.iter().flat_map(|id| ["svg", "csv"].map(|kind| format!("figures/{id}.{kind}")));
-        let outputs: Vec<String> = files.collect();
+        let mut outputs: Vec<String> = FIGURES.iter().flat_map(|id| figure_files(id)).collect();
+        if self.has_choice() {
+            outputs.extend(figure_files("choice").into_iter().chain(CHOICE_TABLE.map(str::to_owned)));
+        }
         let results = self.load_results()?;
         let directory = self.dir.path("figures");
         let scale = self.scale(&results);
-        self.stage("figures", inputs, &outputs, |context| draw(&results, &scale, context.recipe.seed, &directory))?;
+        let root = self.root().to_path_buf();
+        self.stage("figures", inputs, &outputs, |context| {
+            draw(&results, &scale, context.recipe.seed, &directory)?;
+            results.choice.as_ref().map_or(Ok(()), |choice| draw_choice(choice, &scale, &root))
+        })?;
         let lines = outputs.iter().filter(|o| o.ends_with("svg")).map(|o| format!("{}\n", self.dir.path(o).display()));
         Ok(lines.collect())
     }
@@ -68,14 +79,23 @@ impl Pipeline {
         let table = ledger.table(reference.as_ref(), Some(&measurements))?;
         write_atomic(&self.dir.path("claims.md"), table.to_markdown().as_bytes())?;
         write_atomic(&self.dir.path("claims.csv"), table.to_csv()?.as_bytes())?;
+        let implied = arithmetic(&ledger)?;
+        write_atomic(&self.dir.path("arithmetic.md"), implied.to_markdown().as_bytes())?;
+        write_atomic(&self.dir.path("arithmetic.csv"), implied.to_csv()?.as_bytes())?;
         let scale = format!("\nThis machine now: recipe `{}`, {}.\n", measurements.run, measurements.scale);
         let arbiter = results.verdict.report();
-        Ok(table.to_text(super::WIDTH) + &scale + &arbiter)
+        let implied = format!("\nWhat the reported numbers imply:\n\n{}", implied.to_text(super::WIDTH));
+        Ok(table.to_text(super::WIDTH) + &scale + &arbiter + &implied)
     }
 
     fn results(&mut self) -> Result<(), PipelineError> {
         self.fertility()?;
-        self.evaluate().map(|_| ())
+        self.evaluate()?;
+        self.choice().map(|_| ())
+    }
+
+    fn has_choice(&self) -> bool {
+        !self.recipe.eval.tasks.is_empty()
     }
 
     fn load_results(&self) -> Result<Results, PipelineError> {
@@ -83,6 +103,7 @@ impl Pipeline {
         Ok(Results {
             rows: read_metrics(&path(METRICS))?,
             eval: read_json(&path(EVAL))?,
+            choice: self.has_choice().then(|| read_json(&path(CHOICE))).transpose()?,
             fertility: read_json(&path(FERTILITY))?,
             balance: read_json(&path(BALANCE))?,
             verdict: read_json(&path("arbiter.json"))?,
@@ -93,6 +114,9 @@ impl Pipeline {
     /// The figures show nothing that depends on the machine, so its part of the metrics is left out.
     fn result_inputs(&self) -> Result<BTreeMap<String, Hash>, PipelineError> {
         let mut inputs = BTreeMap::from([self.input(EVAL)?, self.input(FERTILITY)?, self.input(BALANCE)?, program()]);
+        if self.has_choice() {
+            inputs.extend([self.input(CHOICE)?]);
+        }
         inputs.insert("metrics".to_owned(), deterministic_hash(&read_metrics(&self.dir.path(METRICS))?));
         inputs.extend([part("recipe", &self.recipe)]);
         Ok(inputs)
@@ -102,6 +126,23 @@ impl Pipeline {
         let tokens = results.rows.last().map_or(0, |row| row.tokens) as f64;
         format!("{:.2} M parameters, {:.2} M training tokens", results.parameters as f64 / 1e6, tokens / 1e6)
     }
+}
+
+fn figure_files(id: &str) -> [String; 2] {
+    ["svg", "csv"].map(|kind| format!("figures/{id}.{kind}"))
+}
+
+fn draw_choice(report: &ChoiceReport, scale: &str, root: &Path) -> Result<(), PipelineError> {
+    let shared: u64 = report.tasks.iter().map(|task| task.contaminated_documents).sum();
+    let caption = format!(
+        "{scale}; zero-shot, at most {} questions a task; seed {}; 95 % intervals; {shared} training documents share {} words.",
+        report.limit, report.seed, report.window
+    );
+    figure::choice(&choice::rows(report), &caption)?.save(&root.join("figures"))?;
+    let table = choice::table(report);
+    let [markdown, csv] = CHOICE_TABLE.map(|name| root.join(name));
+    write_atomic(&markdown, format!("{}\n{}", table.to_markdown(), choice::notes(report)).as_bytes())?;
+    Ok(write_atomic(&csv, table.to_csv()?.as_bytes())?)
 }
 
 fn draw(results: &Results, scale: &str, seed: u64, directory: &Path) -> Result<(), PipelineError> {
@@ -164,7 +205,7 @@ fn curve(results: &Results, caption: String) -> Curve {
 fn losses(eval: &EvalReport) -> Vec<LossPoint> {
     let mut points = Vec::new();
     for group in eval.groups.iter().filter(|g| g.domain == "all") {
-        for model in ["trained", "unigram", "twin"] {
+        for model in MODELS {
             if let Some(losses) = group.models.get(model) {
                 let Interval { value, low, high } = losses.per_character;
                 points.push(LossPoint {
@@ -180,43 +221,4 @@ fn losses(eval: &EvalReport) -> Vec<LossPoint> {
         points.push(LossPoint { language: group.language.clone(), model, value: chance, interval: [chance, chance] });
     }
     points
-}
-
-/// What this run says to each claim it can speak to.
-fn measure(results: &Results, fixed: &str) -> BTreeMap<String, Measured> {
-    let mut values = BTreeMap::new();
-    let mut put = |id: &str, value: f64, interval: Option<[f64; 2]>, source: &str| {
-        values.insert(id.to_owned(), Measured { value, interval, source: source.to_owned() });
-    };
-    let summary = Summary::of(&results.rows, results.parameters);
-    put("parameters", results.parameters as f64, None, METRICS);
-    put("training-tokens", summary.tokens as f64, None, METRICS);
-    put("hours", summary.seconds / 3600.0, None, METRICS);
-    if results.verdict.passed() {
-        put("arbiter-parameters", results.verdict.parameters as f64, None, "arbiter.json");
-    }
-    let (mut nats, mut tokens) = (0.0, 0.0);
-    for group in results.eval.groups.iter().filter(|g| g.domain == "all") {
-        nats += group.models.get("trained").map_or(f64::NAN, |l| l.per_token.value) * group.tokens as f64;
-        tokens += group.tokens as f64;
-    }
-    put("nll-trained", nats / tokens, None, EVAL);
-    put("nll-twin", results.eval.twin_per_token(), None, EVAL);
-    for (id, language, pre_tokenizer) in
-        [("bangla-naive", "bn", NAIVE), ("english-naive", "en", NAIVE), ("bangla-fixed", "bn", fixed)]
-    {
-        let mut found = results.fertility.iter().filter(|m| m.texts == "held-out");
-        if let Some(m) = found.find(|m| m.language == language && m.pre_tokenizer == pre_tokenizer) {
-            let ratio = m.fertility.characters_per_token;
-            put(id, ratio.value, Some([ratio.low, ratio.high]), FERTILITY);
-        }
-    }
-    for balance in &results.balance {
-        let id = if balance.pre_tokenizer == NAIVE { "balance-naive" } else { "balance-fixed" };
-        if let Some(bangla) = balance.languages.iter().find(|l| l.language == "bn") {
-            put(id, 100.0 * bangla.token_share, None, BALANCE);
-            put("balance-characters", 100.0 * bangla.character_share, None, BALANCE);
-        }
-    }
-    values
 }

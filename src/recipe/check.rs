@@ -1,6 +1,6 @@
 //! The ranges of a recipe's values.
 
-use super::{Recipe, RecipeError};
+use super::{Recipe, RecipeError, TASKS};
 
 /// Names of the pre-tokenizers a recipe can ask for.
 const PRE_TOKENIZERS: [&str; 5] = ["gpt2", "cl100k", "o200k", "marks", "grapheme"];
@@ -44,7 +44,10 @@ pub(super) fn recipe(recipe: &Recipe, origin: &str) -> Result<(), RecipeError> {
     model(&check, recipe)?;
     train(&check, recipe)?;
     check.at_least_one("eval.documents", recipe.eval.documents as u64)?;
-    check.at_least_one("eval.bootstrap", recipe.eval.bootstrap as u64)
+    check.at_least_one("eval.bootstrap", recipe.eval.bootstrap as u64)?;
+    check.at_least_one("eval.items", recipe.eval.items as u64)?;
+    let unknown = recipe.eval.tasks.iter().find(|task| !TASKS.contains(&task.as_str()));
+    check.require(unknown.is_none(), "eval.tasks", unknown.map_or("", |t| t), &TASKS.join(", "))
 }
 
 fn mix(check: &Checker, recipe: &Recipe) -> Result<(), RecipeError> {

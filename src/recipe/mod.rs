@@ -14,6 +14,10 @@ use std::path::{Path, PathBuf};
 const BUILT_IN: [(&str, &str); 2] =
     [("pocket", include_str!("../../recipes/pocket.toml")), ("small", include_str!("../../recipes/small.toml"))];
 
+/// The multiple-choice tasks that `eval.tasks` can name.
+pub const TASKS: [&str; 8] =
+    ["piqa", "hellaswag", "arc-easy", "arc-challenge", "openbookqa", "winogrande", "copa", "boolq"];
+
 /// Why a recipe was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum RecipeError {
@@ -211,6 +215,23 @@ pub struct EvalRecipe {
     pub documents: usize,
     /// Bootstrap resamples over documents.
     pub bootstrap: usize,
+    /// Multiple-choice tasks to measure, by the names of [`TASKS`]; none unless the recipe names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
+    /// Questions of each task, at most.
+    #[serde(default = "items")]
+    pub items: usize,
+    /// Name or path of the manifest that has the source `eval-NAME` for each task.
+    #[serde(default = "task_manifest")]
+    pub task_manifest: String,
+}
+
+fn items() -> usize {
+    500
+}
+
+fn task_manifest() -> String {
+    "eval".to_owned()
 }
 
 impl Recipe {

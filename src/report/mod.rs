@@ -3,12 +3,17 @@
 //! Everything here reads plain measurements; nothing here knows how training works.
 
 pub mod arbiter;
+mod arithmetic;
+mod card;
+pub mod choice;
 mod claims;
 mod error;
 pub mod figure;
 mod measured;
 mod table;
 
+pub use arithmetic::arithmetic;
+pub use card::{Card, CardLoss, CardSource, CardTraining};
 pub use claims::{Claim, Ledger};
 pub use error::ReportError;
 pub use measured::{Measured, Measurements};

@@ -12,5 +12,5 @@ pub use error::SourceError;
 pub use manifest::{File, LicenceRisk, Manifest, Role, Source};
 pub use origin::Origin;
 pub use read::{ReadOutcome, Skipped, files_to_read, read};
-pub use reader::{Pairs, Reader, Texts};
+pub use reader::{Pairs, Reader, Texts, html};
 pub use store::Store;

@@ -5,6 +5,7 @@
 
 mod arbiter;
 mod balance;
+mod choice;
 mod fertility;
 mod loss;
 mod style;
@@ -12,6 +13,7 @@ mod training;
 
 pub use arbiter::{DetectorBar, arbiter};
 pub use balance::{Share, balance};
+pub use choice::{ChoiceRow, Mark, choice};
 pub use fertility::{Bar, fertility};
 pub use loss::{LossPoint, loss};
 pub use training::{Curve, training};
@@ -82,6 +84,7 @@ mod tests {
             fertility(&[], "").unwrap_err(),
             balance(&[], "").unwrap_err(),
             loss(&[], "").unwrap_err(),
+            choice(&[], "").unwrap_err(),
         ] {
             assert!(error.to_string().contains("to draw"), "{error}");
         }
@@ -94,5 +97,24 @@ mod tests {
         assert!(figure.svg.contains("Bangla 25 %") && figure.svg.contains("one half"));
         let point = LossPoint { language: "bn".to_owned(), model: "twin".to_owned(), value: 2.5, interval: [2.4, 2.6] };
         assert!(loss(&[point], "c").unwrap().svg.contains("2.50"));
+    }
+
+    #[test]
+    fn a_task_shows_its_questions_its_chance_and_three_marks() {
+        let mark = (0.5, [0.4, 0.6]);
+        let task = ChoiceRow {
+            task: "copa".to_owned(),
+            items: 100,
+            chance: 0.5,
+            majority: 0.55,
+            by_sum: mark,
+            by_character: mark,
+            control: mark,
+        };
+        let figure = choice(&[task], "c").unwrap();
+        for text in ["copa (100)", "per character", "control", "accuracy", "chance"] {
+            assert!(figure.svg.contains(text), "{text}");
+        }
+        assert_eq!(figure.csv.lines().nth(3), Some("copa,100,0.5,0.55,control,0.5,0.4,0.6"));
     }
 }

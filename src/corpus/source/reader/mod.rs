@@ -1,7 +1,7 @@
 //! A reader for each format: from the bytes of a file to texts, or to parallel sentences.
 
 mod gutenberg;
-mod html;
+pub mod html;
 mod law;
 mod lines;
 mod literature;
@@ -114,6 +114,14 @@ impl Reader {
             },
             _ => Err(format!("reader `{}` does not read sentence pairs", self.name())),
         }
+    }
+
+    /// A task's file as text, unpacked where its name ends in `.bz2`, and its name without that.
+    ///
+    /// # Errors
+    /// A message for a file that cannot be unpacked or is not UTF-8.
+    pub fn task_text(path: &str, bytes: &[u8]) -> Result<(String, String), String> {
+        task::text(path, bytes)
     }
 
     /// Every string of a task's file, for keeping it out of training.

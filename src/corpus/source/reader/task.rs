@@ -9,11 +9,11 @@ use std::io::Read;
 /// A packed task must not be larger than this when unpacked.
 const LARGEST: u64 = 64 << 20;
 
-/// Every string of a task's file: of JSON, JSON lines, XML, or lines of text (also packed by bzip2).
+/// A task's file as text, unpacked where its name ends in `.bz2`, and its name without that.
 ///
 /// # Errors
-/// A message for a file that is not what its name says.
-pub fn texts(path: &str, bytes: &[u8]) -> Result<Vec<String>, String> {
+/// A message for a file that cannot be unpacked, is too large, or is not UTF-8.
+pub fn text(path: &str, bytes: &[u8]) -> Result<(String, String), String> {
     if let Some(path) = path.strip_suffix(".bz2") {
         let mut content = Vec::new();
         let read = DecoderReader::new(bytes).take(LARGEST + 1).read_to_end(&mut content);
@@ -21,9 +21,19 @@ pub fn texts(path: &str, bytes: &[u8]) -> Result<Vec<String>, String> {
         if content.len() as u64 > LARGEST {
             return Err(format!("unpacks to more than {LARGEST} bytes"));
         }
-        return texts(path, &content);
+        return text(path, &content);
     }
-    let text = std::str::from_utf8(bytes).map_err(invalid_utf8)?;
+    let content = std::str::from_utf8(bytes).map_err(invalid_utf8)?;
+    Ok((path.to_owned(), content.to_owned()))
+}
+
+/// Every string of a task's file: of JSON, JSON lines, XML, or lines of text (also packed by bzip2).
+///
+/// # Errors
+/// A message for a file that is not what its name says.
+pub fn texts(path: &str, bytes: &[u8]) -> Result<Vec<String>, String> {
+    let (path, text) = text(path, bytes)?;
+    let text = text.as_str();
     let mut strings = Vec::new();
     match path.rsplit_once('.').map_or("", |(_, extension)| extension) {
         "json" => add_strings(&parse(text)?, &mut strings),

@@ -1,0 +1,109 @@
+//! Tests of export: nothing is lost on the way out and back, and what does not fit is refused.
+
+use shikha::model::{Config, Parameters, WeightType, initialise};
+use shikha::pipeline::{Exported, Options, Pipeline};
+use shikha::recipe::{Recipe, TokenizerRecipe};
+use shikha::report::Card;
+use shikha::tokenizer::Tokenizer;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A model of random weights with grouped heads, tied or not.
+fn model(tied: bool) -> Exported {
+    let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 290 };
+    let tokenizer = Tokenizer::train(&["আমার সোনার বাংলা, the sky is blue. ".repeat(4).as_str()], &recipe).unwrap();
+    let mut shape = Recipe::load("pocket").unwrap().model;
+    (shape.layers, shape.hidden, shape.intermediate, shape.heads, shape.kv_heads) = (3, 48, 80, 6, 2);
+    (shape.context, shape.tie_embeddings) = (40, tied);
+    let config = Config::from_recipe(&shape, tokenizer.vocabulary_size(), tokenizer.end_of_text()).unwrap();
+    let mut parameters: Parameters<f32> = initialise(&config, 3);
+    // Gains start at 1 and outputs small: larger and uneven numbers let no mistake pass.
+    parameters.flat.iter_mut().enumerate().for_each(|(i, x)| *x = *x * 3.0 + 0.01 * (i % 7) as f32);
+    Exported { config, parameters, tokenizer, card: Card { name: "toy".to_owned(), ..Card::default() } }
+}
+
+/// The content of every file of a directory by name.
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    entries.map(|e| (e.file_name().into_string().unwrap(), std::fs::read(e.path()).unwrap())).collect()
+}
+
+#[test]
+fn export_import_export_is_byte_identical() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let ours = model(true);
+    for (kind, name) in [(WeightType::F32, "f32"), (WeightType::Bf16, "bf16")] {
+        let [first, imported, second] = ["first", "imported", "second"].map(|part| path(&format!("{part}-{name}")));
+        ours.save(&first, kind).unwrap();
+        Exported::load(&first).unwrap().save(&imported, WeightType::F32).unwrap();
+        Exported::load(&imported).unwrap().save(&second, kind).unwrap();
+        let (first, second) = (files(&first), files(&second));
+        let names: Vec<&str> = first.keys().map(String::as_str).collect();
+        let expected = [
+            "README.md",
+            "config.json",
+            "generation_config.json",
+            "model.safetensors",
+            "shikha.json",
+            "special_tokens_map.json",
+            "tokenizer.json",
+            "tokenizer_config.json",
+        ];
+        assert_eq!(names, expected);
+        assert!(first == second, "{name}");
+    }
+    let size = |name: &str| std::fs::metadata(path(name).join("model.safetensors")).unwrap().len();
+    assert!(size("first-bf16") < size("first-f32") * 6 / 10);
+    let config = std::fs::read_to_string(path("first-bf16").join("config.json")).unwrap();
+    assert!(config.contains("\"torch_dtype\": \"bfloat16\"") && config.contains("LlamaForCausalLM"), "{config}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = || Exported::load(dir.path()).err().unwrap().to_string();
+    assert!(refused().contains("neither a run"), "{}", refused());
+    model(true).save(dir.path(), WeightType::F32).unwrap();
+    let path = dir.path().join("config.json");
+    let config = std::fs::read_to_string(&path).unwrap();
+    for (from, to, word) in [
+        ("\"attention_bias\": false", "\"attention_bias\": true", "has biases"),
+        ("\"rope_scaling\": null", "\"rope_scaling\": {\"factor\": 2.0}", "rotary"),
+        ("\"hidden_size\": 48", "\"hidden_size\": 60", "has shape"),
+        ("\"model_type\": \"llama\"", "\"model_type\": \"gpt2\"", "is not a Llama"),
+        ("\"num_hidden_layers\": 3", "\"num_hidden_layers\": 4", "is missing"),
+        ("\"num_hidden_layers\": 3", "\"num_hidden_layers\": 2", "is not part of the model"),
+    ] {
+        assert!(config.contains(from), "{config}");
+        std::fs::write(&path, config.replace(from, to)).unwrap();
+        assert!(refused().contains(word), "{}", refused());
+    }
+    std::fs::write(&path, &config).unwrap();
+    std::fs::write(dir.path().join("recipe.toml"), "").unwrap();
+    let error = model(true).save(dir.path(), WeightType::F32).unwrap_err().to_string();
+    assert!(error.contains("--out"), "{error}");
+}
+
+#[test]
+fn a_run_is_exported_with_its_texts_and_licences() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut recipe = Recipe::load("pocket").unwrap();
+    recipe.tokenizer.vocabulary = 1000;
+    (recipe.model.layers, recipe.model.hidden, recipe.model.intermediate) = (1, 32, 64);
+    (recipe.train.steps, recipe.train.warmup_steps, recipe.train.checkpoint_every) = (4, 2, 4);
+    (recipe.eval.documents, recipe.eval.bootstrap) = (10, 20);
+    let (run, out) = (dir.path().join("run"), dir.path().join("out"));
+    let options = Options { run_dir: Some(run.clone()), mirror: None, force: false };
+    Pipeline::open(recipe, &options).unwrap().evaluate().unwrap();
+    let exported = Exported::load(&run).unwrap();
+    exported.save(&out, WeightType::F32).unwrap();
+    let card = std::fs::read_to_string(out.join("README.md")).unwrap();
+    for part in
+        ["# pocket", "- bn", "energy: not measured", "in 4 steps", "| bn | 10 |", "lingua-bengali-language-model"]
+    {
+        assert!(card.contains(part), "{part}: {card}");
+    }
+    let read = Exported::load(&out).unwrap();
+    assert_eq!((read.card, read.parameters.flat), (exported.card, exported.parameters.flat));
+}
