@@ -12,4 +12,4 @@ arbiter: ; $(SHIKHA) arbiter score
 reproduce: ; $(SHIKHA) reproduce $(RECIPE)
 figures: ; $(SHIKHA) figures $(RECIPE)
 defects: ; $(SHIKHA) defects
-bench: ; cargo bench --locked --bench training && cargo bench --locked --bench monitor
+bench: ; cargo bench --locked --bench training && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
