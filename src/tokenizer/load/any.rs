@@ -39,6 +39,11 @@ impl AnyTokenizer {
         Ok(AnyTokenizer { inner, kind, bytes })
     }
 
+    /// A tokenizer made here, from its `tokenizer.json`.
+    pub(in crate::tokenizer) fn from_json(json: &[u8]) -> Result<Self, String> {
+        Self::new(super::hugging_face::read(json)?, Kind::TokenizerJson)
+    }
+
     /// The kind of file it came from.
     pub fn kind(&self) -> Kind {
         self.kind
