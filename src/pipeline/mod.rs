@@ -8,10 +8,13 @@
 mod error;
 mod evaluate;
 mod report;
+mod study;
+mod study_text;
 mod text;
 mod train;
 
 pub use error::PipelineError;
+pub use study::{StudyOptions, draw_study, load_study, study};
 pub use text::{Measurement, TokenBalance};
 pub use train::Trained;
 

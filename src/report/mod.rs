@@ -7,6 +7,7 @@ mod claims;
 mod error;
 pub mod figure;
 mod measured;
+pub mod study;
 mod table;
 
 pub use claims::{Claim, Ledger};

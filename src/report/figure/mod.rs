@@ -5,16 +5,20 @@
 
 mod arbiter;
 mod balance;
+mod cause;
 mod fertility;
 mod loss;
 mod style;
 mod training;
+mod vocabulary;
 
 pub use arbiter::{DetectorBar, arbiter};
 pub use balance::{Share, balance};
+pub use cause::cause;
 pub use fertility::{Bar, fertility};
 pub use loss::{LossPoint, loss};
 pub use training::{Curve, training};
+pub use vocabulary::vocabulary;
 
 use super::ReportError;
 use crate::artifact::write_atomic;

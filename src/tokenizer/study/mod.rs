@@ -11,7 +11,7 @@ pub mod walk;
 pub use cause::{Cause, LanguageCause};
 pub use known::{Known, KnownTokenizer, KnownTokenizers};
 pub use superword::train_superwords;
-pub use trained::{Arm, Machine, Measured, TextSet, Trained, measure_set, run};
+pub use trained::{Arm, Machine, Measured, RARE, TextSet, Trained, Usage, measure_set, run, timed};
 pub use unigram::train_unigram;
 pub use walk::{Spelling, Walk};
 

@@ -3,6 +3,7 @@
 use crate::artifact::Hash;
 use crate::tokenizer::fertility::{self, Fertility};
 use crate::tokenizer::{Encoder, PreTokenizer, Tokenizer, TokenizerError, Training};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -50,10 +51,43 @@ pub struct Trained {
     pub vocabulary: usize,
     /// Hash of the `tokenizer.json`; none where training is not repeatable to the bit.
     pub hash: Option<Hash>,
+    /// How it uses its vocabulary on the text it was trained on.
+    pub usage: Usage,
     /// What was measured, in the order of the sets.
     pub measured: Vec<Measured>,
     /// What depends on the machine.
     pub machine: Machine,
+}
+
+/// How a tokenizer uses its vocabulary: an embedding that is hardly ever met is hardly trained.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// Tokens of the training text.
+    pub tokens: u64,
+    /// Share of the vocabulary that occurs fewer than [`RARE`] times in it.
+    pub rare: f64,
+}
+
+/// Fewer occurrences are rare.
+pub const RARE: u64 = 100;
+
+impl Usage {
+    /// Counts the tokens of `texts`.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Use`] when encoding fails.
+    pub fn of(encoder: &dyn Encoder, texts: &[&str]) -> Result<Self, TokenizerError> {
+        let mut counts = vec![0u64; encoder.vocabulary_size()];
+        for batch in texts.chunks(1024) {
+            let encoded = batch.par_iter().map(|text| encoder.encode_text(text)).collect::<Result<Vec<_>, _>>()?;
+            for id in encoded.iter().flat_map(|encoded| &encoded.ids) {
+                counts[*id as usize] += 1;
+            }
+        }
+        let rare = counts.iter().filter(|count| **count < RARE).count();
+        Ok(Usage { tokens: counts.iter().sum(), rare: rare as f64 / counts.len().max(1) as f64 })
+    }
 }
 
 /// A tokenizer on one set.
@@ -110,6 +144,7 @@ pub fn run(
                 asked: *vocabulary,
                 vocabulary: tokenizer.vocabulary_size(),
                 hash: Some(tokenizer.hash()?),
+                usage: Usage::of(&tokenizer, &arm.documents)?,
                 measured,
                 machine: Machine { bytes_per_second, ..machine },
             };
@@ -121,7 +156,10 @@ pub fn run(
 }
 
 /// What `make` gives, with its time and the memory it took.
-pub(super) fn timed<T>(make: impl FnOnce() -> Result<T, TokenizerError>) -> Result<(T, Machine), TokenizerError> {
+///
+/// # Errors
+/// What `make` gives.
+pub fn timed<T>(make: impl FnOnce() -> Result<T, TokenizerError>) -> Result<(T, Machine), TokenizerError> {
     // 5 sets the kernel's high-water mark back, where there is one (man 5 proc).
     let reset = std::fs::write("/proc/self/clear_refs", "5").is_ok();
     let start = Instant::now();
@@ -159,7 +197,7 @@ pub fn measure_set(
     Ok(measured)
 }
 
-pub(super) fn measure(
+fn measure(
     encoder: &dyn Encoder,
     sets: &[TextSet],
     compose: bool,
