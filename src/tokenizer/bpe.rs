@@ -2,10 +2,12 @@
 
 use super::alphabet::byte_of;
 use super::fast::Fast;
+use super::load::check_merges;
 use super::{TokenizerError, train};
 use crate::artifact::{Hash, hash_bytes, write_atomic};
 use crate::error::FileError;
 use rayon::prelude::*;
+use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use tokenizers::{
@@ -41,6 +43,10 @@ impl Tokenizer {
     /// Reads a `tokenizer.json`; `path` is used in messages.
     pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self, TokenizerError> {
         let refuse = |message: String| TokenizerError::Format { path: path.to_path_buf(), message };
+        let json: Value = serde_json::from_slice(bytes).map_err(|e| refuse(e.to_string()))?;
+        if json["model"]["type"] == "BPE" {
+            check_merges(&json["model"]).map_err(refuse)?;
+        }
         let inner: Inner = serde_json::from_slice(bytes).map_err(|e| refuse(e.to_string()))?;
         if !matches!(inner.get_model(), ModelWrapper::BPE(_)) {
             return Err(refuse("its model is not BPE".to_owned()));
@@ -48,7 +54,6 @@ impl Tokenizer {
         let end_of_text =
             inner.token_to_id(END_OF_TEXT).ok_or_else(|| refuse(format!("it has no {END_OF_TEXT} token")))?;
         let spelt = spell(&inner, end_of_text).map_err(refuse)?;
-        let json = serde_json::from_slice(bytes).map_err(|e| refuse(e.to_string()))?;
         Ok(Tokenizer { inner, end_of_text, fast: Fast::of(&json, END_OF_TEXT).map(Arc::new), spelt: spelt.into() })
     }
 

@@ -8,8 +8,9 @@ mod sentencepiece;
 mod tiktoken;
 
 pub use any::AnyTokenizer;
+pub(super) use merges::check as check_merges;
 
-use super::{PreTokenizer, TokenizerError};
+use super::{PreTokenizer, Tokenizer, TokenizerError};
 use crate::error::FileError;
 use std::path::Path;
 
@@ -75,5 +76,11 @@ pub(super) fn parse(
         Kind::SentencePiece => sentencepiece::read(bytes),
         Kind::Tiktoken => tiktoken::read(bytes, pattern.or_else(|| tiktoken::pattern_of(&stem))),
     };
-    inner.and_then(|inner| AnyTokenizer::new(inner, kind)).map_err(refuse)
+    let any = inner.and_then(|inner| AnyTokenizer::new(inner, kind)).map_err(refuse)?;
+    // What is not in the layout that is trained here stays with the library.
+    let own = if kind == Kind::TokenizerJson { Tokenizer::parse(bytes, path).ok() } else { None };
+    Ok(match own.filter(Tokenizer::is_fast) {
+        Some(own) => any.with_own(own),
+        None => any,
+    })
 }
