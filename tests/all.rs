@@ -42,8 +42,12 @@ mod ops_optimizer;
 mod ops_refusals;
 #[path = "all/pipeline.rs"]
 mod pipeline;
+#[path = "all/study.rs"]
+mod study;
 #[path = "all/tokenizer.rs"]
 mod tokenizer;
+#[path = "all/tokenizer_fast.rs"]
+mod tokenizer_fast;
 #[path = "all/tokenizer_fertility.rs"]
 mod tokenizer_fertility;
 #[path = "all/tokenizer_load.rs"]

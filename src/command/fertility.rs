@@ -2,6 +2,7 @@
 
 use super::RunArgs;
 use clap::{Args, Subcommand};
+use shikha::pipeline::{StudyOptions, draw_study, study};
 use shikha::report::Table;
 use shikha::statistics::Interval;
 use shikha::tokenizer::PreTokenizer;
@@ -10,6 +11,9 @@ use shikha::tokenizer::load::open;
 use std::error::Error;
 use std::fmt::Write;
 use std::path::PathBuf;
+
+/// Where the study of the repository lies.
+const STUDY: &str = "checkpoints/fertility";
 
 /// Width of the tables.
 const WIDTH: usize = 118;
@@ -28,6 +32,43 @@ pub struct FertilityArgs {
 enum Own {
     /// Measure your own tokenizers on your own text files, line by line
     Measure(MeasureArgs),
+    /// Train and measure every tokenizer of the study on public text, and store the measurements
+    Study(StudyArgs),
+    /// Draw the figures and tables of the stored study
+    Figures(FiguresArgs),
+}
+
+/// Where the study reads and writes.
+#[derive(Args)]
+struct StudyArgs {
+    /// Folder of raw files to look in before downloading
+    #[arg(long, value_name = "DIR", env = "SHIKHA_MIRROR")]
+    mirror: Option<PathBuf>,
+    /// Folder of well-known tokenizers, as data-manifests/tokenizers.toml lays it out; may be given several times
+    #[arg(long, value_name = "DIR")]
+    tokenizers: Vec<PathBuf>,
+    /// Where the measurements go
+    #[arg(long, value_name = "DIR", default_value = STUDY)]
+    out: PathBuf,
+}
+
+impl StudyArgs {
+    fn run(&self) -> Result<String, Box<dyn Error>> {
+        let mirror = self.mirror.clone().filter(|path| !path.as_os_str().is_empty());
+        let options = StudyOptions { mirror, tokenizers: self.tokenizers.clone(), out: self.out.clone() };
+        Ok(study(&options)?)
+    }
+}
+
+/// Which study, and where its figures go.
+#[derive(Args)]
+struct FiguresArgs {
+    /// Folder of the stored study
+    #[arg(long, value_name = "DIR", default_value = STUDY)]
+    study: PathBuf,
+    /// Where the figures go
+    #[arg(long, value_name = "DIR", default_value = "figures")]
+    figures: PathBuf,
 }
 
 /// Which tokenizers on which texts.
@@ -58,6 +99,8 @@ impl FertilityArgs {
     pub fn run(&self) -> Result<String, Box<dyn Error>> {
         match &self.own {
             Some(Own::Measure(args)) => args.run(),
+            Some(Own::Study(args)) => args.run(),
+            Some(Own::Figures(args)) => Ok(draw_study(&args.study, &args.figures)?),
             None => Ok(self.run.open()?.fertility()?),
         }
     }

@@ -53,6 +53,12 @@ pub enum PipelineError {
         /// The parser's words.
         source: serde_json::Error,
     },
+    /// Stored measurements are not what was stored.
+    #[error("{}: is not what its hash says; it was changed, so measure again", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
     /// The run directory holds the checkpoints of another recipe.
     #[error(
         "{}: holds checkpoints of another recipe ({} differ); use another --run-dir, or start over here with --force",

@@ -11,11 +11,14 @@ mod evaluate;
 mod export;
 mod measure;
 mod report;
+mod study;
+mod study_text;
 mod text;
 mod train;
 
 pub use error::PipelineError;
 pub use export::Exported;
+pub use study::{StudyOptions, draw_study, load_study, study};
 pub use text::{Measurement, TokenBalance};
 pub use train::Trained;
 

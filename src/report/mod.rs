@@ -10,6 +10,7 @@ mod claims;
 mod error;
 pub mod figure;
 mod measured;
+pub mod study;
 mod table;
 
 pub use arithmetic::arithmetic;

@@ -27,6 +27,11 @@ pub(super) fn char_of(byte: u8) -> char {
     }
 }
 
+/// Bytes as the alphabet writes them.
+pub(super) fn spell(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| char_of(*byte)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

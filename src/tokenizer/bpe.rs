@@ -1,75 +1,36 @@
-//! Training, saving, loading and using a byte-level BPE tokenizer, through the `tokenizers` crate.
+//! Loading, saving and using a byte-level BPE tokenizer.
 
 use super::alphabet::byte_of;
-use super::{PreTokenizer, TokenizerError};
+use super::fast::Fast;
+use super::load::check_merges;
+use super::{TokenizerError, train};
 use crate::artifact::{Hash, hash_bytes, write_atomic};
 use crate::error::FileError;
-use crate::recipe::TokenizerRecipe;
 use rayon::prelude::*;
+use serde_json::Value;
 use std::path::Path;
-use tokenizers::decoders::byte_level::ByteLevel;
-use tokenizers::models::bpe::{BPE, BpeTrainerBuilder};
-use tokenizers::normalizers::unicode::NFC;
-use tokenizers::pre_tokenizers::PreTokenizerWrapper;
-use tokenizers::pre_tokenizers::sequence::Sequence;
-use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
-use tokenizers::{AddedToken, ModelWrapper, SplitDelimiterBehavior, TokenizerBuilder, TokenizerImpl};
-use tokenizers::{DecoderWrapper, NormalizerWrapper, PostProcessorWrapper};
+use std::sync::Arc;
+use tokenizers::{
+    DecoderWrapper, ModelWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper, TokenizerImpl,
+};
 
 /// The token between documents.
 pub const END_OF_TEXT: &str = "<|endoftext|>";
 
-/// The byte-level alphabet and the end-of-text token: the smallest vocabulary.
-const SMALLEST: usize = 257;
-
 type Inner = TokenizerImpl<ModelWrapper, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 
-/// A byte-level BPE tokenizer; text is brought to NFC before it is encoded.
+/// A byte-level BPE tokenizer; text is brought to NFC before it is encoded, unless it was trained otherwise.
 #[derive(Debug, Clone)]
 pub struct Tokenizer {
     inner: Inner,
     end_of_text: u32,
+    /// Encodes where the layout is the one that is trained here; else the `tokenizers` crate does.
+    fast: Option<Arc<Fast>>,
+    /// The bytes of each token.
+    spelt: Arc<[Box<[u8]>]>,
 }
 
 impl Tokenizer {
-    /// Trains on `texts`. The result depends on the texts and the recipe alone.
-    ///
-    /// # Errors
-    /// [`TokenizerError`] for an unknown pre-tokenizer, or when there is no text.
-    pub fn train(texts: &[&str], recipe: &TokenizerRecipe) -> Result<Self, TokenizerError> {
-        if texts.iter().all(|text| text.trim().is_empty()) {
-            return Err(TokenizerError::Empty);
-        }
-        let pattern = recipe.pre_tokenizer.parse::<PreTokenizer>()?.pattern();
-        let failed = |e: tokenizers::Error| TokenizerError::Train(e.to_string());
-        let split = Split::new(SplitPattern::Regex(pattern.to_owned()), SplitDelimiterBehavior::Isolated, false);
-        let bytes = ByteLevel::new(false, true, false);
-        let pre = Sequence::new(vec![split.map_err(failed)?.into(), bytes.into()]);
-        let mut inner: TokenizerImpl<
-            BPE,
-            NormalizerWrapper,
-            PreTokenizerWrapper,
-            PostProcessorWrapper,
-            DecoderWrapper,
-        > = TokenizerBuilder::default()
-            .with_model(BPE::default())
-            .with_normalizer(Some(NFC.into()))
-            .with_pre_tokenizer(Some(pre.into()))
-            .with_decoder(Some(bytes.into()))
-            .build()
-            .map_err(failed)?;
-        let mut trainer = BpeTrainerBuilder::new()
-            .show_progress(false)
-            .vocab_size(recipe.vocabulary.max(SMALLEST))
-            .min_frequency(2)
-            .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
-            .special_tokens(vec![AddedToken::from(END_OF_TEXT, true)])
-            .build();
-        inner.train(&mut trainer, texts.iter().copied()).map_err(failed)?;
-        let json = inner.to_string(true).map_err(failed)?;
-        Self::parse(json.as_bytes(), Path::new("trained tokenizer"))
-    }
-
     /// Loads a `tokenizer.json`.
     ///
     /// # Errors
@@ -79,34 +40,21 @@ impl Tokenizer {
         Self::parse(&bytes, path)
     }
 
-    fn parse(bytes: &[u8], path: &Path) -> Result<Self, TokenizerError> {
+    /// Reads a `tokenizer.json`; `path` is used in messages.
+    pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self, TokenizerError> {
         let refuse = |message: String| TokenizerError::Format { path: path.to_path_buf(), message };
+        let json: Value = serde_json::from_slice(bytes).map_err(|e| refuse(e.to_string()))?;
+        if json["model"]["type"] == "BPE" {
+            check_merges(&json["model"]).map_err(refuse)?;
+        }
         let inner: Inner = serde_json::from_slice(bytes).map_err(|e| refuse(e.to_string()))?;
         if !matches!(inner.get_model(), ModelWrapper::BPE(_)) {
             return Err(refuse("its model is not BPE".to_owned()));
         }
         let end_of_text =
             inner.token_to_id(END_OF_TEXT).ok_or_else(|| refuse(format!("it has no {END_OF_TEXT} token")))?;
-        let tokenizer = Tokenizer { inner, end_of_text };
-        tokenizer.check().map_err(refuse)?;
-        Ok(tokenizer)
-    }
-
-    /// Refuses a vocabulary that could lose text or give an id the model has no row for.
-    fn check(&self) -> Result<(), String> {
-        let mut missing = [true; 256];
-        for id in 0..self.vocabulary_size() as u32 {
-            let bytes = self
-                .token_bytes(id)
-                .ok_or_else(|| format!("id {id} is unused or its token is not written in the byte-level alphabet"))?;
-            if let [byte] = bytes[..] {
-                missing[usize::from(byte)] = false;
-            }
-        }
-        match missing.iter().position(|missing| *missing) {
-            Some(byte) => Err(format!("it has no token for the byte 0x{byte:02x}, so it would lose text")),
-            None => Ok(()),
-        }
+        let spelt = spell(&inner, end_of_text).map_err(refuse)?;
+        Ok(Tokenizer { inner, end_of_text, fast: Fast::of(&json, END_OF_TEXT).map(Arc::new), spelt: spelt.into() })
     }
 
     /// The standard `tokenizer.json`.
@@ -133,9 +81,19 @@ impl Tokenizer {
         Ok(hash_bytes(self.to_json()?.as_bytes()))
     }
 
+    /// The same tokenizer with at most `vocabulary` tokens: what training with that many gives, since
+    /// the merges of a smaller vocabulary are the first ones of a larger.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::to_json`].
+    pub fn cut(&self, vocabulary: usize) -> Result<Self, TokenizerError> {
+        let json = train::cut(&self.to_json()?, vocabulary)?;
+        Self::parse(json.as_bytes(), Path::new("cut tokenizer"))
+    }
+
     /// Tokens in the vocabulary.
     pub fn vocabulary_size(&self) -> usize {
-        self.inner.get_vocab_size(true)
+        self.spelt.len()
     }
 
     /// Id of [`END_OF_TEXT`].
@@ -143,21 +101,34 @@ impl Tokenizer {
         self.end_of_text
     }
 
+    /// Whether texts are encoded without the `tokenizers` crate: so they are in the layout that is trained here.
+    pub fn is_fast(&self) -> bool {
+        self.fast.is_some()
+    }
+
     /// Token ids of a text; a text never becomes the end-of-text token by spelling it.
     ///
     /// # Errors
     /// [`TokenizerError::Use`].
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
-        let mut ids = Vec::new();
+        let mut ids = Vec::with_capacity(text.len() / 8);
         for (i, part) in text.split(END_OF_TEXT).enumerate() {
             if i > 0 {
-                for piece in ["<|", "endoftext|>"] {
-                    ids.extend_from_slice(self.inner.encode_fast(piece, false).map_err(used("encode"))?.get_ids());
-                }
+                self.encode_part("<|", &mut ids)?;
+                self.encode_part("endoftext|>", &mut ids)?;
             }
-            ids.extend_from_slice(self.inner.encode_fast(part, false).map_err(used("encode"))?.get_ids());
+            self.encode_part(part, &mut ids)?;
         }
         Ok(ids)
+    }
+
+    fn encode_part(&self, text: &str, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
+        if let Some(fast) = &self.fast {
+            let failed = |message| TokenizerError::Use { action: "encode", message };
+            return fast.encode(text, ids).map_err(failed);
+        }
+        ids.extend_from_slice(self.inner.encode_fast(text, false).map_err(used("encode"))?.get_ids());
+        Ok(())
     }
 
     /// Token ids of many texts, in their order, on all threads.
@@ -173,20 +144,43 @@ impl Tokenizer {
     /// # Errors
     /// [`TokenizerError::Use`] when an id is outside the vocabulary.
     pub fn decode(&self, ids: &[u32]) -> Result<String, TokenizerError> {
-        if let Some(id) = ids.iter().find(|id| self.inner.id_to_token(**id).is_none()) {
-            let message = format!("id {id} is outside its vocabulary of {}", self.vocabulary_size());
-            return Err(TokenizerError::Use { action: "decode", message });
+        let mut bytes = Vec::with_capacity(8 * ids.len());
+        for id in ids {
+            let token = self.spelt.get(*id as usize).ok_or_else(|| TokenizerError::Use {
+                action: "decode",
+                message: format!("id {id} is outside its vocabulary of {}", self.vocabulary_size()),
+            })?;
+            bytes.extend_from_slice(token);
         }
-        self.inner.decode(ids, false).map_err(used("decode"))
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The bytes of one token; those of the end-of-text token are its name.
     pub fn token_bytes(&self, id: u32) -> Option<Vec<u8>> {
-        let token = self.inner.id_to_token(id)?;
-        if id == self.end_of_text {
-            return Some(token.into_bytes());
+        self.spelt.get(id as usize).map(|bytes| bytes.to_vec())
+    }
+}
+
+/// The bytes of every token; refuses a vocabulary that could lose text or give an id the model has no
+/// row for.
+fn spell(inner: &Inner, end_of_text: u32) -> Result<Vec<Box<[u8]>>, String> {
+    let mut missing = [true; 256];
+    let mut spelt = Vec::with_capacity(inner.get_vocab_size(true));
+    for id in 0..inner.get_vocab_size(true) as u32 {
+        let bytes: Option<Vec<u8>> = inner.id_to_token(id).and_then(|token| match id == end_of_text {
+            true => Some(token.into_bytes()),
+            false => token.chars().map(byte_of).collect(),
+        });
+        let bytes =
+            bytes.ok_or_else(|| format!("id {id} is unused or its token is not written in the byte-level alphabet"))?;
+        if let [byte] = bytes[..] {
+            missing[usize::from(byte)] = false;
         }
-        token.chars().map(byte_of).collect()
+        spelt.push(bytes.into());
+    }
+    match missing.iter().position(|missing| *missing) {
+        Some(byte) => Err(format!("it has no token for the byte 0x{byte:02x}, so it would lose text")),
+        None => Ok(spelt),
     }
 }
 

@@ -8,14 +8,17 @@ mod alphabet;
 mod bpe;
 mod encoder;
 mod error;
+mod fast;
 pub mod fertility;
 pub mod load;
 mod pre_tokenizer;
 mod stream;
 pub mod study;
+mod train;
 
 pub use bpe::{END_OF_TEXT, Tokenizer};
 pub use encoder::{Encoded, Encoder};
 pub use error::TokenizerError;
 pub use pre_tokenizer::PreTokenizer;
 pub use stream::TextStream;
+pub use train::Training;

@@ -32,6 +32,12 @@ const MARKS: &str = concat!(
     r"| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 );
 
+/// `MARKS` with words joined by single spaces as one piece: where the merges of a second stage may cross.
+pub(super) const SUPERWORDS: &str = concat!(
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}[\p{L}\p{M}\x{200C}\x{200D}]*(?: \p{L}[\p{L}\p{M}\x{200C}\x{200D}]*)*",
+    r"| ?\p{N}[\p{N}\p{M}\x{200C}\x{200D}]*| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+);
+
 /// What continues a grapheme cluster: Unicode's Extend, SpacingMark and ZWJ (UAX 29, table 2).
 macro_rules! extend {
     () => {

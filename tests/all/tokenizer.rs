@@ -121,7 +121,12 @@ fn wrong_files_are_refused_with_what_is_wrong() {
     assert!(refused(&json.replace(END_OF_TEXT, "<|other|>")).contains(END_OF_TEXT));
     let mut value: serde_json::Value = serde_json::from_str(&json).unwrap();
     value["model"]["merges"][0] = serde_json::json!(["zz", "qq"]);
-    refused(&value.to_string());
+    assert!(refused(&value.to_string()).contains("merge 0 (`zz` `qq`) needs `zz`"));
+    value["model"]["vocab"][""] = serde_json::json!(8192);
+    value["model"]["merges"][0] = serde_json::json!(["a", ""]);
+    assert!(refused(&value.to_string()).contains("cyclic"));
+    value["model"].as_object_mut().unwrap().remove("merges");
+    assert!(refused(&value.to_string()).contains("no list of `merges`"));
     let edited = |edit: &dyn Fn(&mut serde_json::Map<String, serde_json::Value>)| {
         let mut value: serde_json::Value = serde_json::from_str(&json).unwrap();
         edit(value["model"]["vocab"].as_object_mut().unwrap());

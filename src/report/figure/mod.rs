@@ -6,17 +6,21 @@
 mod arbiter;
 mod balance;
 mod choice;
+mod cause;
 mod fertility;
 mod loss;
 mod style;
 mod training;
+mod vocabulary;
 
 pub use arbiter::{DetectorBar, arbiter};
 pub use balance::{Share, balance};
 pub use choice::{ChoiceRow, Mark, choice};
+pub use cause::cause;
 pub use fertility::{Bar, fertility};
 pub use loss::{LossPoint, loss};
 pub use training::{Curve, training};
+pub use vocabulary::vocabulary;
 
 use super::ReportError;
 use crate::artifact::write_atomic;

@@ -28,6 +28,9 @@ pub(super) fn language_colour(language: &str) -> RGBColor {
 /// The colours of three checks side by side: the arbiter, presence only, the loss curve.
 pub(super) const DETECTORS: [RGBColor; 3] = [BLUE, VERMILION, PURPLE];
 
+/// The colours of up to five lines of no language.
+pub(super) const SERIES: [RGBColor; 5] = [VERMILION, RGBColor(170, 120, 0), PURPLE, BLUE, GREEN];
+
 /// The colour of the training loss, of no language.
 pub(super) const TRAIN: RGBColor = PURPLE;
 
@@ -72,4 +75,12 @@ pub(super) fn page(
         root.present().map_err(failed(id))?;
     }
     Ok(svg)
+}
+
+/// Moves labels apart until no two are closer than `gap`.
+pub(super) fn spread(labels: &mut [(f64, String, RGBColor)], gap: f64) {
+    labels.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for i in 1..labels.len() {
+        labels[i].0 = labels[i].0.min(labels[i - 1].0 - gap);
+    }
 }

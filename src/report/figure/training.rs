@@ -1,6 +1,6 @@
 //! Loss against tokens seen, with the validation loss of each language and the line of chance.
 
-use super::style::{FAINT, GRID, INK, TRAIN, anchored, failed, font, language_colour, language_name, page};
+use super::style::{FAINT, GRID, INK, TRAIN, anchored, failed, font, language_colour, language_name, page, spread};
 use super::{Figure, ReportError};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -80,14 +80,6 @@ fn count(x: f64, largest: f64) -> String {
     match units.iter().find(|(unit, _)| largest >= *unit) {
         Some((unit, name)) => format!("{}{name}", (x / unit * 100.0).round() / 100.0),
         None => x.to_string(),
-    }
-}
-
-/// Moves labels apart until no two are closer than `gap`.
-fn spread(labels: &mut [(f64, String, RGBColor)], gap: f64) {
-    labels.sort_by(|a, b| b.0.total_cmp(&a.0));
-    for i in 1..labels.len() {
-        labels[i].0 = labels[i].0.min(labels[i - 1].0 - gap);
     }
 }
 

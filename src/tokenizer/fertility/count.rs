@@ -58,10 +58,16 @@ impl AddAssign<Counts> for Counts {
     }
 }
 
-/// Counts a part of a text; `first` when the text begins with it; the text itself is not counted. `lone` says of each id whether it is a lone byte of a longer character. The text is brought to NFC first.
-pub(super) fn count(encoder: &dyn Encoder, lone: &[bool], text: &str, first: bool) -> Result<Counts, TokenizerError> {
+/// Counts a part of a text; `first` when the text begins with it; the text itself is not counted. `lone` says of each id whether it is a lone byte of a longer character. With `compose` the text is brought to NFC first.
+pub(super) fn count(
+    encoder: &dyn Encoder,
+    lone: &[bool],
+    text: &str,
+    first: bool,
+    compose: bool,
+) -> Result<Counts, TokenizerError> {
     let composed;
-    let text = if is_nfc(text) {
+    let text = if !compose || is_nfc(text) {
         text
     } else {
         composed = text.nfc().collect::<String>();
@@ -113,7 +119,7 @@ fn count_part(encoder: &dyn Encoder, lone: &[bool], text: &str, counts: &mut Cou
     }
     count_words(text, &encoded.ends, counts);
     let decoded = encoder.decode_ids(&encoded.ids)?;
-    Ok(decoded != text && decoded.nfc().ne(text.chars()))
+    Ok(decoded != text && decoded.nfc().ne(text.nfc()))
 }
 
 /// Counts the words and those that exactly one token covers, alone or with the space before it.

@@ -24,6 +24,8 @@ pub struct Meter<'a> {
     encoder: &'a dyn Encoder,
     /// For each id whether it is a lone byte of a longer character.
     lone: Vec<bool>,
+    /// Texts are brought to NFC.
+    compose: bool,
     blocks: Vec<Counts>,
     /// Texts of a full block.
     block: u64,
@@ -47,7 +49,12 @@ impl<'a> Meter<'a> {
     pub fn new(encoder: &'a dyn Encoder) -> Self {
         let lone_byte = |id| matches!(encoder.bytes_of(id).as_deref(), Some([byte]) if *byte >= 0x80);
         let lone = (0..encoder.vocabulary_size() as u32).map(lone_byte).collect();
-        Meter { encoder, lone, blocks: Vec::new(), block: 1, begun: Counts::default() }
+        Meter { encoder, lone, compose: true, blocks: Vec::new(), block: 1, begun: Counts::default() }
+    }
+
+    /// An empty meter that takes texts as they are written.
+    pub fn as_written(encoder: &'a dyn Encoder) -> Self {
+        Meter { compose: false, ..Meter::new(encoder) }
     }
 
     /// Adds texts; those without any word are passed over.
@@ -55,7 +62,7 @@ impl<'a> Meter<'a> {
     /// # Errors
     /// [`TokenizerError::Use`] when encoding fails.
     pub fn add(&mut self, texts: &[&str]) -> Result<(), TokenizerError> {
-        let one = |text: &&str| count(self.encoder, &self.lone, text, true);
+        let one = |text: &&str| count(self.encoder, &self.lone, text, true, self.compose);
         let counts = texts.par_iter().map(one).collect::<Result<Vec<_>, _>>()?;
         counts.into_iter().for_each(|counts| self.push(counts, true));
         Ok(())
@@ -66,7 +73,7 @@ impl<'a> Meter<'a> {
     /// # Errors
     /// [`TokenizerError::Use`] when encoding fails.
     pub fn add_parts(&mut self, parts: &[Part]) -> Result<(), TokenizerError> {
-        let one = |part: &Part| count(self.encoder, &self.lone, &part.text, part.first);
+        let one = |part: &Part| count(self.encoder, &self.lone, &part.text, part.first, self.compose);
         let counts = parts.par_iter().map(one).collect::<Result<Vec<_>, _>>()?;
         counts.into_iter().zip(parts).for_each(|(counts, part)| self.push(counts, part.last));
         Ok(())
@@ -166,11 +173,15 @@ impl<'a> Meter<'a> {
     }
 
     fn spelling(&self, id: u32) -> String {
-        let bytes = self.encoder.bytes_of(id).unwrap_or_default();
-        let chunk = |chunk: std::str::Utf8Chunk| {
-            let invalid: String = chunk.invalid().iter().map(|byte| format!("<0x{byte:02X}>")).collect();
-            format!("{}{invalid}", chunk.valid())
-        };
-        bytes.utf8_chunks().map(chunk).collect()
+        spelling(&self.encoder.bytes_of(id).unwrap_or_default())
     }
+}
+
+/// The text of a token's bytes; those that are no character are written `<0x..>`.
+pub(in crate::tokenizer) fn spelling(bytes: &[u8]) -> String {
+    let chunk = |chunk: std::str::Utf8Chunk| {
+        let invalid: String = chunk.invalid().iter().map(|byte| format!("<0x{byte:02X}>")).collect();
+        format!("{}{invalid}", chunk.valid())
+    };
+    bytes.utf8_chunks().map(chunk).collect()
 }

@@ -8,6 +8,7 @@ mod renyi;
 mod report;
 
 pub use lines::{Part, for_each_batch};
+pub(super) use meter::spelling;
 pub use meter::{Meter, Splitter};
 pub use renyi::{ALPHA, efficiency};
 pub use report::{FileReport, advice, measure_file};
@@ -61,6 +62,17 @@ pub struct Fertility {
 /// [`TokenizerError::Empty`] without any token to count, [`TokenizerError::Use`] when encoding fails.
 pub fn measure(encoder: &dyn Encoder, texts: &[&str]) -> Result<Fertility, TokenizerError> {
     let mut meter = Meter::new(encoder);
+    meter.add(texts)?;
+    meter.fertility()
+}
+
+/// Measures `encoder` on `texts` as they are written: what a tokenizer that does not compose text makes
+/// of mixed spellings.
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_as_written(encoder: &dyn Encoder, texts: &[&str]) -> Result<Fertility, TokenizerError> {
+    let mut meter = Meter::as_written(encoder);
     meter.add(texts)?;
     meter.fertility()
 }

@@ -20,7 +20,7 @@ pub(super) fn by_rank<'a, U: Hash + Eq, R: Ord>(vocabulary: &[(&'a [U], R)]) -> 
 
 /// What is wrong with the merges of a `tokenizer.json`, before the library sees them: parts that are
 /// not in the vocabulary, a result that is not, and a merge that gives one of its own parts.
-pub(super) fn check(model: &serde_json::Value) -> Result<(), String> {
+pub(in crate::tokenizer) fn check(model: &serde_json::Value) -> Result<(), String> {
     let Some(merges) = model["merges"].as_array() else {
         return Err("its BPE model has no list of `merges`".to_owned());
     };

@@ -8,8 +8,9 @@ mod sentencepiece;
 mod tiktoken;
 
 pub use any::AnyTokenizer;
+pub(super) use merges::check as check_merges;
 
-use super::{PreTokenizer, TokenizerError};
+use super::{PreTokenizer, Tokenizer, TokenizerError};
 use crate::error::FileError;
 use std::path::Path;
 
@@ -55,16 +56,31 @@ impl Kind {
 /// another kind, or needs a pattern.
 pub fn open(path: &Path, pattern: Option<PreTokenizer>) -> Result<AnyTokenizer, TokenizerError> {
     let bytes = std::fs::read(path).map_err(FileError::at("read", path))?;
-    let kind = Kind::of(&bytes);
+    parse(&bytes, path, pattern)
+}
+
+/// As [`open`], for the bytes of a file; `path` is its name.
+pub(super) fn parse(
+    bytes: &[u8],
+    path: &Path,
+    pattern: Option<PreTokenizer>,
+) -> Result<AnyTokenizer, TokenizerError> {
+    let kind = Kind::of(bytes);
     let refuse = |message: String| TokenizerError::Foreign { path: path.to_path_buf(), kind: kind.name(), message };
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(refuse("the file is empty".to_owned()));
     }
     let stem = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let inner = match kind {
-        Kind::TokenizerJson => hugging_face::read(&bytes),
-        Kind::SentencePiece => sentencepiece::read(&bytes),
-        Kind::Tiktoken => tiktoken::read(&bytes, pattern.or_else(|| tiktoken::pattern_of(&stem))),
+        Kind::TokenizerJson => hugging_face::read(bytes),
+        Kind::SentencePiece => sentencepiece::read(bytes),
+        Kind::Tiktoken => tiktoken::read(bytes, pattern.or_else(|| tiktoken::pattern_of(&stem))),
     };
-    inner.and_then(|inner| AnyTokenizer::new(inner, kind)).map_err(refuse)
+    let any = inner.and_then(|inner| AnyTokenizer::new(inner, kind)).map_err(refuse)?;
+    // What is not in the layout that is trained here stays with the library.
+    let own = if kind == Kind::TokenizerJson { Tokenizer::parse(bytes, path).ok() } else { None };
+    Ok(match own.filter(Tokenizer::is_fast) {
+        Some(own) => any.with_own(own),
+        None => any,
+    })
 }
