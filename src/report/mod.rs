@@ -4,6 +4,7 @@
 
 pub mod arbiter;
 mod claims;
+pub mod defects;
 mod error;
 pub mod figure;
 mod measured;

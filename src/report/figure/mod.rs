@@ -5,15 +5,19 @@
 
 mod arbiter;
 mod balance;
+mod dead_parameters;
 mod fertility;
 mod loss;
 mod style;
+mod taxonomy;
 mod training;
 
 pub use arbiter::{DetectorBar, arbiter};
 pub use balance::{Share, balance};
+pub use dead_parameters::{CurvePair, dead_parameters};
 pub use fertility::{Bar, fertility};
 pub use loss::{LossPoint, loss};
+pub use taxonomy::{Tally, taxonomy};
 pub use training::{Curve, training};
 
 use super::ReportError;
