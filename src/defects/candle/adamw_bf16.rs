@@ -1,6 +1,5 @@
 //! AdamW keeps weights and moments in the type of the variable; in bf16 a small step is rounded away.
 
-use crate::arbiter::Precision;
 use crate::arbiter::candle::Model;
 use crate::defects::training::Decoder;
 use crate::defects::{Check, Entry, Kind, PRECISION, Training};
@@ -51,7 +50,7 @@ fn model(defective: bool) -> Result<Model<'static>> {
     let (used, mut optimizer) = (w.clone(), optimizer(&w)?);
     let loss = move |_: &[Tensor]| used.to_dtype(DType::F32)?.sqr()?.sum_all();
     let model = Model::from_vars(vec![("w".to_owned(), w)], Vec::new(), loss);
-    Ok(model.optimizer(move |gradients| optimizer.step(gradients)).loss_in(Precision::F32))
+    Ok(model.optimizer(move |gradients| optimizer.step(gradients)))
 }
 
 /// A decoder whose variables are bf16; it computes in f32 all the same.

@@ -1,6 +1,5 @@
 //! AdamW in f16: its ε of 1e-8 is zero there, so a zero gradient divides zero by zero.
 
-use crate::arbiter::Precision;
 use crate::arbiter::candle::Model;
 use crate::defects::training::Decoder;
 use crate::defects::{Check, Entry, Kind, PRECISION, Training};
@@ -24,7 +23,7 @@ pub(super) const ENTRY: Entry = Entry {
 fn weight(dtype: DType) -> Result<(bool, String)> {
     let w = Var::from_tensor(&Tensor::ones(1, dtype, &Device::Cpu)?)?;
     let mut optimizer = AdamW::new(vec![w.clone()], ParamsAdamW::default())?;
-    optimizer.backward_step(&(w.as_tensor() * 0.0)?.sum_all()?)?;
+    optimizer.backward_step(&(w.as_tensor() * w.zeros_like()?)?.sum_all()?)?;
     let end: f64 = w.to_dtype(DType::F64)?.sum_all()?.to_scalar()?;
     Ok((!end.is_finite(), format!("after one step with a gradient of 0 the weight went from 1 to {end}")))
 }
@@ -45,7 +44,7 @@ fn model(defective: bool) -> Result<Model<'static>> {
     let (used, mut optimizer) = (w.clone(), AdamW::new(vec![w.clone()], ParamsAdamW::default())?);
     let loss = move |_: &[Tensor]| used.narrow(0, 0, 3)?.to_dtype(DType::F32)?.sqr()?.sum_all();
     let model = Model::from_vars(vec![("w".to_owned(), w)], Vec::new(), loss);
-    Ok(model.optimizer(move |gradients| optimizer.step(gradients)).loss_in(Precision::F32))
+    Ok(model.optimizer(move |gradients| optimizer.step(gradients)))
 }
 
 /// A decoder whose variables are f16; it computes in f32 all the same.

@@ -60,8 +60,8 @@ fn ours(rebuild: bool) -> Result<Vec<f64>> {
     let [mut w, mut first, mut second] = [vec![1f64; SIZE], vec![0.0; SIZE], vec![0.0; SIZE]];
     for n in 0..UPDATES {
         if rebuild && n == UPDATES / 2 {
-            let saved = serde_json::to_string(&(&w, &first, &second)).map_err(candle_core::Error::wrap)?;
-            (w, first, second) = serde_json::from_str(&saved).map_err(candle_core::Error::wrap)?;
+            let saved = [&w, &first, &second].map(|v| v.iter().map(|x| x.to_le_bytes()).collect::<Vec<_>>());
+            [w, first, second] = saved.map(|v| v.into_iter().map(f64::from_le_bytes).collect());
         }
         let settings = Settings {
             learning_rate: 0.05,

@@ -1,5 +1,6 @@
 //! The cross-entropy of bf16 logits inherits the saturating sum.
 
+use crate::arbiter::Precision;
 use crate::arbiter::candle::Model;
 use crate::defects::probe::tensor;
 use crate::defects::training::{self, normal, weight};
@@ -54,7 +55,8 @@ fn model(defective: bool) -> Result<Model<'static>> {
     let (used, through) = (w.clone(), through(defective));
     let (x, targets) = (tensor(&[3, 8], 2, DType::F32)?, Tensor::new(&[1u32, 2, 1999], &Device::Cpu)?);
     let loss = move |_: &[Tensor]| head(&x, &used, &targets, through);
-    Ok(Model::from_vars(vec![("head".to_owned(), w)], Vec::new(), loss))
+    let model = Model::from_vars(vec![("head".to_owned(), w)], Vec::new(), loss);
+    Ok(if defective { model.loss_in(Precision::Bf16) } else { model })
 }
 
 /// Tells eight sources apart in a vocabulary of 2,000.

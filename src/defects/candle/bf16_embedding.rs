@@ -51,15 +51,16 @@ fn stored(defective: bool) -> DType {
     if defective { DType::BF16 } else { DType::F32 }
 }
 
+/// An f32 table that is cast for the lookup, as in mixed precision.
 fn model(defective: bool) -> Result<Model<'static>> {
-    let table = Var::from_tensor(&Tensor::ones((8, 4), stored(defective), &Device::Cpu)?)?;
-    let (used, ids) = (table.clone(), ids()?);
-    let loss = move |_: &[Tensor]| used.index_select(&ids, 0)?.to_dtype(DType::F32)?.sqr()?.sum_all();
+    let table = Var::from_tensor(&Tensor::ones((8, 4), DType::F32, &Device::Cpu)?)?;
+    let (used, ids, stored) = (table.clone(), ids()?, stored(defective));
+    let loss = move |_: &[Tensor]| used.to_dtype(stored)?.index_select(&ids, 0)?.to_dtype(DType::F32)?.sqr()?.sum_all();
     let model = Model::from_vars(vec![("table".to_owned(), table)], Vec::new(), loss);
-    Ok(model.loss_in(Precision::F32))
+    Ok(if defective { model.loss_in(Precision::Bf16) } else { model })
 }
 
-/// The table is f32 and cast to bf16 for the lookup, as in mixed precision.
+/// The same table.
 fn train(defective: bool, seed: u64) -> Result<Vec<f64>> {
     let (table, ids) = (weight(&[8, 16], 1.0, seed, "table", DType::F32)?, ids()?);
     let teacher = normal(&[8, 16], 1.0, seed, "teacher")?;

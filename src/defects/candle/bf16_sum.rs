@@ -1,5 +1,6 @@
 //! Sums of bf16 tensors are accumulated in bf16 on the CPU: they stop growing.
 
+use crate::arbiter::Precision;
 use crate::arbiter::candle::Model;
 use crate::defects::probe::tensor;
 use crate::defects::training::{self, normal, weight};
@@ -42,7 +43,8 @@ fn model(defective: bool) -> Result<Model<'static>> {
         let squares = used.to_dtype(DType::BF16)?.sqr()?.to_dtype(through)?;
         (squares.sum_all()?.to_dtype(DType::F32)? / 2048.0)?.sqr()
     };
-    Ok(Model::from_vars(vec![("w".to_owned(), w)], Vec::new(), loss))
+    let model = Model::from_vars(vec![("w".to_owned(), w)], Vec::new(), loss);
+    Ok(if defective { model.loss_in(Precision::Bf16) } else { model })
 }
 
 /// The mean squared error of 2,048 bf16 numbers.

@@ -20,6 +20,7 @@ mod flash_attention_cuda;
 mod graph_kept;
 mod layer_norm;
 mod linear_strided;
+mod linear_transposed;
 mod max_pool2d;
 mod non_scalar_backward;
 mod notebook_identities;
@@ -61,6 +62,7 @@ pub(super) fn entries() -> Vec<Entry> {
         conv1d_kernel::ENTRY,
         var_set::ENTRY,
         rope_tables::ENTRY,
+        linear_transposed::ENTRY,
         adamw_bf16::ENTRY,
         adamw_f16::ENTRY,
         bf16_sum::ENTRY,
