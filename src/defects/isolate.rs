@@ -49,6 +49,12 @@ impl Outcome {
     }
 }
 
+impl From<Result<Verdict, String>> for Outcome {
+    fn from(ended: Result<Verdict, String>) -> Self {
+        ended.map_or_else(Outcome::Ended, Outcome::Verdict)
+    }
+}
+
 /// Runs `program` with `arguments` under `limits` and reads what it prints as JSON. Its input stays open as long as
 /// this process lives, so that a child can end itself when nobody waits for it.
 ///
@@ -65,6 +71,7 @@ pub fn run_child<T: DeserializeOwned>(program: &Path, arguments: &[&str], limits
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .env("RUST_BACKTRACE", "0")
+        .env("RAYON_NUM_THREADS", "1") // a child a core is enough
         .process_group(0)
         .spawn();
     let mut child = match command {

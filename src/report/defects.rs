@@ -57,7 +57,7 @@ pub fn figures(outcomes: &Outcomes) -> Result<Vec<Figure>, ReportError> {
     let scale = format!("Candle {} on the CPU", outcomes.candle);
     let tallies: Vec<Tally> = Kind::ALL.into_iter().filter_map(|kind| tally(outcomes, kind)).collect();
     let caption = format!(
-        "{scale}; curves of {} steps, {} seeds, models of a few thousand parameters.",
+        "{scale}; curves alone, and beside healthy runs: {} steps, {} seeds, at most a few thousand parameters.",
         outcomes.steps, outcomes.seeds
     );
     Ok(vec![taxonomy(&tallies, &caption)?, dead_parameters(&curve_pairs(outcomes), &caption)?])

@@ -32,8 +32,8 @@ impl Tally {
     fn columns(&self) -> Vec<(String, RGBColor, usize)> {
         let [arbiter, presence, curve] = DETECTORS;
         let mut columns = vec![
-            ("loss curve".to_owned(), curve, self.curve),
-            ("… beside healthy".to_owned(), curve, self.beside),
+            ("curve alone".to_owned(), curve, self.curve),
+            ("and beside".to_owned(), curve, self.beside),
             ("present".to_owned(), presence, self.presence),
         ];
         columns.extend(self.questions.iter().map(|(name, count)| ((*name).to_owned(), arbiter, *count)));
