@@ -1,13 +1,14 @@
 //! `shikha defects`: the catalogue, run.
 
 use clap::{Args, ValueEnum};
+use serde::de::DeserializeOwned;
 use shikha::artifact::write_atomic;
 use shikha::defects::{
-    Aspect, CANDLE, Entry, Limits, Outcomes, Record, SEEDS, STEPS, catalogue, end_with_parent, misbehaving, readings,
-    reproducer, run_all,
+    Aspect, CANDLE, Entry, Limits, Matrix, Outcomes, Record, SEEDS, STEPS, catalogue, end_with_parent, misbehaving,
+    readings, reproducer, run_all,
 };
 use shikha::progress::Progress;
-use shikha::report::defects::{figures, summary, table};
+use shikha::report::defects::{figures, matrix_figure, matrix_table, summary, table};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,6 +37,9 @@ pub struct DefectsArgs {
     /// Print and draw a stored file again, without running anything
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
+    /// Print, and with --figures draw, which versions have which defect, from a file of `make defects-matrix`
+    #[arg(long, value_name = "FILE")]
+    matrix: Option<PathBuf>,
     /// Draw the figures into this directory
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
@@ -92,6 +96,14 @@ impl DefectsArgs {
             print!("{}", reproducer(&entry).ok_or_else(nothing)?);
             return Ok(());
         }
+        if let Some(path) = &self.matrix {
+            let matrix: Matrix = read(path)?;
+            if let Some(directory) = &self.figures {
+                matrix_figure(&matrix)?.save(directory)?;
+            }
+            print!("{}", matrix_table(&matrix).to_text(160));
+            return Ok(());
+        }
         let outcomes = match &self.from {
             Some(path) => read(path)?,
             None => self.measure()?,
@@ -142,9 +154,9 @@ fn store(outcomes: &Outcomes) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(format!("{}\n{}\n]}}\n", head.trim_end_matches("]}"), lines.join(",\n")).into_bytes())
 }
 
-fn read(path: &Path) -> Result<Outcomes, Box<dyn Error>> {
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Box<dyn Error>> {
     let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    Ok(serde_json::from_slice(&bytes).map_err(|e| format!("{}: not a file of outcomes: {e}", path.display()))?)
+    Ok(serde_json::from_slice(&bytes).map_err(|e| format!("{}: not a file of this kind: {e}", path.display()))?)
 }
 
 fn find(id: &str) -> Result<Entry, String> {

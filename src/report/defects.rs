@@ -1,8 +1,8 @@
 //! The defect catalogue as a table, figures and a few lines.
 
-use super::figure::{CurvePair, Figure, Tally, dead_parameters, taxonomy};
+use super::figure::{CurvePair, Figure, Tally, dead_parameters, taxonomy, versions};
 use super::{ReportError, Table};
-use crate::defects::{Curves, Kind, Outcomes, Record};
+use crate::defects::{Curves, Kind, Matrix, Outcomes, Record, catalogue};
 
 /// One row an entry.
 pub fn table(outcomes: &Outcomes) -> Table {
@@ -90,4 +90,34 @@ fn curve_pairs(outcomes: &Outcomes) -> Vec<CurvePair> {
         _ => None,
     };
     outcomes.records.iter().filter_map(of).collect()
+}
+
+/// One row an entry, a column a version.
+pub fn matrix_table(matrix: &Matrix) -> Table {
+    let names = matrix.names();
+    let header: Vec<&str> = ["entry"].into_iter().chain(names.iter().copied()).collect();
+    let mut table = Table::new("defect-versions", &header);
+    for entry in in_order(matrix) {
+        let found = names.iter().map(|version| matrix.found(entry, version).name().to_owned());
+        table.push([entry.to_owned()].into_iter().chain(found).collect());
+    }
+    table
+}
+
+/// The matrix, drawn.
+///
+/// # Errors
+/// [`ReportError`] when there is nothing to draw.
+pub fn matrix_figure(matrix: &Matrix) -> Result<Figure, ReportError> {
+    let mut runs: Vec<String> = matrix.versions.values().map(|v| format!("{}, {}", v.date, v.toolchain)).collect();
+    runs.dedup();
+    versions(matrix, &in_order(matrix), &format!("Run on the CPU, the same checks for all: {}.", runs.join("; ")))
+}
+
+/// The entries of the matrix in the order of the catalogue.
+fn in_order(matrix: &Matrix) -> Vec<&str> {
+    let mut entries: Vec<&str> = matrix.entries().into_iter().collect();
+    let catalogue = catalogue();
+    entries.sort_by_key(|id| catalogue.iter().position(|entry| entry.id == *id));
+    entries
 }

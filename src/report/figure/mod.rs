@@ -8,6 +8,7 @@ mod balance;
 mod dead_parameters;
 mod fertility;
 mod loss;
+mod matrix;
 mod style;
 mod taxonomy;
 mod training;
@@ -17,6 +18,7 @@ pub use balance::{Share, balance};
 pub use dead_parameters::{CurvePair, dead_parameters};
 pub use fertility::{Bar, fertility};
 pub use loss::{LossPoint, loss};
+pub use matrix::versions;
 pub use taxonomy::{Tally, taxonomy};
 pub use training::{Curve, training};
 
