@@ -6,7 +6,9 @@ use super::train::METRICS;
 use super::{Pipeline, PipelineError, part, program, read_json, write_json};
 use crate::arbiter::Verdict;
 use crate::artifact::{Hash, write_atomic};
+use crate::defects::Outcomes;
 use crate::eval::EvalReport;
+use crate::report::defects::measured;
 use crate::report::figure::{self, Bar, Curve, LossPoint, Share};
 use crate::report::{Ledger, Measured, Measurements};
 use crate::statistics::Interval;
@@ -19,6 +21,9 @@ const FIGURES: [&str; 4] = ["training", "fertility", "balance", "loss"];
 
 /// Where the committed reference run lies, when there is one.
 const REFERENCE: &str = "checkpoints/reference/measurements.json";
+
+/// Where a run of the defect catalogue is kept: the committed one, and this machine's (`make defects`).
+const DEFECTS: [&str; 2] = ["defects/outcomes.json", "runs/defects/outcomes.json"];
 
 /// Everything the figures and claims are made of.
 struct Results {
@@ -55,16 +60,21 @@ impl Pipeline {
     pub fn claims(&mut self) -> Result<String, PipelineError> {
         self.results()?;
         let results = self.load_results()?;
-        let measurements = Measurements {
+        let mut measurements = Measurements {
             run: self.recipe.name.clone(),
             scale: self.scale(&results),
             values: measure(&results, &self.recipe.tokenizer.pre_tokenizer),
         };
+        measurements.values.extend(defects(DEFECTS[1])?);
         let ledger = Ledger::built_in()?;
         ledger.check(&measurements)?;
         write_json(&self.dir.path(MEASUREMENTS), &measurements)?;
-        let reference: Option<Measurements> =
+        let mut reference: Option<Measurements> =
             Path::new(REFERENCE).exists().then(|| read_json(Path::new(REFERENCE))).transpose()?;
+        let committed = defects(DEFECTS[0])?;
+        if !committed.is_empty() {
+            reference.get_or_insert_default().values.extend(committed);
+        }
         let table = ledger.table(reference.as_ref(), Some(&measurements))?;
         write_atomic(&self.dir.path("claims.md"), table.to_markdown().as_bytes())?;
         write_atomic(&self.dir.path("claims.csv"), table.to_csv()?.as_bytes())?;
@@ -102,6 +112,15 @@ impl Pipeline {
         let tokens = results.rows.last().map_or(0, |row| row.tokens) as f64;
         format!("{:.2} M parameters, {:.2} M training tokens", results.parameters as f64 / 1e6, tokens / 1e6)
     }
+}
+
+/// What a stored run of the catalogue measured; nothing where there is none.
+fn defects(path: &str) -> Result<BTreeMap<String, Measured>, PipelineError> {
+    if !Path::new(path).exists() {
+        return Ok(BTreeMap::new());
+    }
+    let outcomes: Outcomes = read_json(Path::new(path))?;
+    Ok(measured(&outcomes, path))
 }
 
 fn draw(results: &Results, scale: &str, seed: u64, directory: &Path) -> Result<(), PipelineError> {

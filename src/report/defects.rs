@@ -1,8 +1,9 @@
 //! The defect catalogue as a table, figures and a few lines.
 
 use super::figure::{CurvePair, Figure, Tally, dead_parameters, taxonomy, versions};
-use super::{ReportError, Table};
+use super::{Measured, ReportError, Table};
 use crate::defects::{Curves, Kind, Matrix, Outcomes, Record, catalogue};
+use std::collections::BTreeMap;
 
 /// One row an entry.
 pub fn table(outcomes: &Outcomes) -> Table {
@@ -120,4 +121,11 @@ fn in_order(matrix: &Matrix) -> Vec<&str> {
     let catalogue = catalogue();
     entries.sort_by_key(|id| catalogue.iter().position(|entry| entry.id == *id));
     entries
+}
+
+/// What a run of the catalogue says to the claims.
+pub fn measured(outcomes: &Outcomes, source: &str) -> BTreeMap<String, Measured> {
+    let counts = [("candle-defects", outcomes.silent()), ("arbiter-failures", outcomes.caught())];
+    let measured = |value: usize| Measured { value: value as f64, interval: None, source: source.to_owned() };
+    counts.into_iter().map(|(id, count)| (id.to_owned(), measured(count))).collect()
 }

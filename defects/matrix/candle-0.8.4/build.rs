@@ -1,6 +1,7 @@
-//! Candle 0.8.4 has neither `scatter` nor CPU flash attention.
+//! Candle 0.8.4 has neither `scatter`, nor CPU flash attention, nor rope by tables of three axes.
 
 fn main() {
-    println!("cargo::rustc-cfg=candle_lacks=\"flash-attention\"");
-    println!("cargo::rustc-cfg=candle_lacks=\"scatter\"");
+    for name in ["flash-attention", "rope-tables", "scatter"] {
+        println!("cargo::rustc-cfg=candle_lacks=\"{name}\"");
+    }
 }

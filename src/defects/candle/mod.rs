@@ -28,6 +28,7 @@ mod quantised_matmul;
 mod rms_norm;
 mod rope;
 mod rope_interleaved;
+#[cfg(not(candle_lacks = "rope-tables"))]
 mod rope_tables;
 mod rope_thd;
 #[cfg(not(candle_lacks = "scatter"))]
@@ -61,6 +62,7 @@ pub(super) fn entries() -> Vec<Entry> {
         max_pool2d::ENTRY,
         conv1d_kernel::ENTRY,
         var_set::ENTRY,
+        #[cfg(not(candle_lacks = "rope-tables"))]
         rope_tables::ENTRY,
         linear_transposed::ENTRY,
         adamw_bf16::ENTRY,
