@@ -5,12 +5,15 @@ export SHIKHA_MIRROR = $(MIRROR)
 endif
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test test-burn arbiter reproduce figures study defects bench
+.PHONY: test test-burn arbiter reproduce figures study defects defects-store defects-matrix defects-reproducers bench
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
 reproduce: ; $(SHIKHA) reproduce $(RECIPE)
-figures: ; $(SHIKHA) fertility figures && $(SHIKHA) figures $(RECIPE)
+figures: ; $(SHIKHA) fertility figures && $(SHIKHA) defects --from defects/outcomes.json --figures figures && $(SHIKHA) defects --matrix defects/matrix/candle.json --figures figures && $(SHIKHA) figures $(RECIPE)
 study: ; $(SHIKHA) fertility study && $(SHIKHA) fertility figures
-defects: ; $(SHIKHA) defects
+defects: ; $(SHIKHA) defects --store runs/defects/outcomes.json && $(SHIKHA) defects --matrix defects/matrix/candle.json
+defects-store: ; $(SHIKHA) defects --store defects/outcomes.json
+defects-matrix: ; defects/matrix/run.sh
+defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored
 bench: ; cargo bench --locked --bench training && cargo bench --locked --bench monitor && cargo bench --locked --bench encode

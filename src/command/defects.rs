@@ -1,10 +1,16 @@
 //! `shikha defects`: the catalogue, run.
 
-use clap::Args;
-use shikha::defects::{Entry, Limits, Outcome, Verdict, catalogue, run_all};
+use clap::{Args, ValueEnum};
+use serde::de::DeserializeOwned;
+use shikha::artifact::write_atomic;
+use shikha::defects::{
+    Aspect, CANDLE, Entry, Limits, Matrix, Outcomes, Record, SEEDS, STEPS, catalogue, end_with_parent, misbehaving,
+    readings, reproducer, run_all,
+};
 use shikha::progress::Progress;
-use shikha::report::Table;
+use shikha::report::defects::{figures, matrix_figure, matrix_table, summary, table};
 use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Which entries, and how.
@@ -19,73 +25,143 @@ pub struct DefectsArgs {
     /// MiB of address space that one check may take
     #[arg(long, default_value_t = 4096)]
     memory: u64,
-    /// Print the results as JSON lines
+    /// Print each record as a JSON line as soon as it is whole
     #[arg(long)]
     json: bool,
-    /// Run one check in this process and print its verdict
+    /// Print a program that shows one defect with Candle alone, for its maintainers
+    #[arg(long, value_name = "ID")]
+    reproducer: Option<String>,
+    /// Keep every record, with the loss curves, in this file
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+    /// Print and draw a stored file again, without running anything
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Print, and with --figures draw, which versions have which defect, from a file of `make defects-matrix`
+    #[arg(long, value_name = "FILE")]
+    matrix: Option<PathBuf>,
+    /// Draw the figures into this directory
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
+    /// Run one aspect of one entry in this process and print what it found
     #[arg(long, hide = true, value_name = "ID")]
     child: Option<String>,
-    /// With --child: the control
+    /// With --child: which
+    #[arg(long, hide = true, default_value = "check")]
+    aspect: AspectName,
+    /// With --child: end when the standard input closes
     #[arg(long, hide = true)]
-    control: bool,
+    watched: bool,
+    /// Run the runner's own tests beside the first entry
+    #[arg(long, hide = true)]
+    misbehave: bool,
+}
+
+/// [`Aspect`] on the command line.
+#[derive(Clone, Copy, ValueEnum)]
+enum AspectName {
+    Check,
+    Control,
+    Arbiter,
+    ArbiterControl,
+    Curves,
+}
+
+impl From<AspectName> for Aspect {
+    fn from(name: AspectName) -> Self {
+        match name {
+            AspectName::Check => Aspect::Check,
+            AspectName::Control => Aspect::Control,
+            AspectName::Arbiter => Aspect::Arbiter,
+            AspectName::ArbiterControl => Aspect::ArbiterControl,
+            AspectName::Curves => Aspect::Curves,
+        }
+    }
 }
 
 impl DefectsArgs {
     /// Runs the catalogue, each check in a process of its own, and prints the table.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
         if let Some(id) = &self.child {
-            let entry = find(id)?;
-            let verdict = if self.control { (entry.control)()? } else { (entry.reproduce)()? };
-            println!("{}", serde_json::to_string(&verdict)?);
+            if self.watched {
+                end_with_parent();
+            }
+            println!("{}", Aspect::from(self.aspect).run(&find(id)?)?);
             return Ok(());
         }
+        if let Some(id) = &self.reproducer {
+            let entry = find(id)?;
+            let nothing =
+                || format!("`{id}` cannot be shown by a program on this machine; it takes {}", entry.workaround);
+            print!("{}", reproducer(&entry).ok_or_else(nothing)?);
+            return Ok(());
+        }
+        if let Some(path) = &self.matrix {
+            let matrix: Matrix = read(path)?;
+            if let Some(directory) = &self.figures {
+                matrix_figure(&matrix)?.save(directory)?;
+            }
+            print!("{}", matrix_table(&matrix).to_text(160));
+            return Ok(());
+        }
+        let outcomes = match &self.from {
+            Some(path) => read(path)?,
+            None => self.measure()?,
+        };
+        if let Some(path) = &self.store {
+            write_atomic(path, &store(&outcomes)?)?;
+        }
+        if let Some(directory) = &self.figures {
+            figures(&outcomes)?.iter().try_for_each(|figure| figure.save(directory))?;
+        }
+        if !self.json {
+            print!("{}{}", table(&outcomes).to_text(160), summary(&outcomes));
+            print!("{}", readings(&catalogue()));
+        }
+        let dirty: Vec<&str> = outcomes.records.iter().filter(|r| !r.clean()).map(|r| r.id.as_str()).collect();
+        if dirty.is_empty() { Ok(()) } else { Err(format!("a control is not clean: {}", dirty.join(", ")).into()) }
+    }
+
+    fn measure(&self) -> Result<Outcomes, Box<dyn Error>> {
         let entries = match &self.only {
             Some(id) => vec![find(id)?],
+            None if self.misbehave => catalogue().into_iter().take(1).chain(misbehaving()).collect(),
             None => catalogue(),
         };
         let limits = Limits { time: Duration::from_secs(self.seconds), memory: self.memory };
         let mut progress = Progress::new("defects", entries.len() as u64, "entries");
-        let mut table = Table::new("defects", &["entry", "what happens", "kind", "verdict", "evidence", "control"]);
-        let mut lines = String::new();
-        let mut dirty = Vec::new();
-        run_all(&std::env::current_exe()?, &entries, limits, |entry, check, control| {
+        let records = run_all(&std::env::current_exe()?, &entries, limits, |entry, record| {
             progress.advance(1, entry.id);
-            if control.shows() {
-                dirty.push(entry.id);
+            if self.json {
+                println!("{}", line(record));
             }
-            table.push(row(entry, check, control));
-            lines += &format!(
-                "{}\n",
-                serde_json::json!({ "id": entry.id, "kind": entry.kind, "check": check, "control": control })
-            );
         });
         progress.finish(&format!("{} entries", entries.len()));
-        print!("{}", if self.json { lines } else { table.to_text(150) });
-        if dirty.is_empty() { Ok(()) } else { Err(format!("a control is not clean: {}", dirty.join(", ")).into()) }
+        Ok(Outcomes { candle: CANDLE.to_owned(), steps: STEPS, seeds: SEEDS, records })
     }
+}
+
+/// A record on one line; it holds nothing that JSON could refuse.
+fn line(record: &Record) -> String {
+    serde_json::to_string(record).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
+}
+
+/// One record a line, so that a change of one entry changes one line.
+fn store(outcomes: &Outcomes) -> Result<Vec<u8>, Box<dyn Error>> {
+    let head = Outcomes { records: Vec::new(), ..outcomes.clone() };
+    let head = serde_json::to_string(&head)?;
+    let lines: Vec<String> = outcomes.records.iter().map(line).collect();
+    Ok(format!("{}\n{}\n]}}\n", head.trim_end_matches("]}"), lines.join(",\n")).into_bytes())
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Box<dyn Error>> {
+    let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    Ok(serde_json::from_slice(&bytes).map_err(|e| format!("{}: not a file of this kind: {e}", path.display()))?)
 }
 
 fn find(id: &str) -> Result<Entry, String> {
     let entries = catalogue();
     let known = || entries.iter().map(|e| e.id).collect::<Vec<_>>().join(", ");
-    entries
-        .iter()
-        .find(|e| e.id == id)
-        .copied()
-        .ok_or_else(|| format!("there is no entry called `{id}`: use {}", known()))
-}
-
-fn row(entry: &Entry, check: &Outcome, control: &Outcome) -> Vec<String> {
-    let verdict = match check {
-        Outcome::Verdict(Verdict::Absent(_)) => "absent",
-        Outcome::Verdict(Verdict::NeedsHardware(_)) => "needs hardware",
-        _ => "present",
-    };
-    let clean = match control {
-        Outcome::Verdict(Verdict::NeedsHardware(_)) => "needs hardware".to_owned(),
-        control if control.shows() => format!("NOT CLEAN: {}", control.evidence()),
-        _ => format!("clean: {}", entry.workaround),
-    };
-    let kind = serde_json::to_value(entry.kind).ok().and_then(|k| k.as_str().map(str::to_owned)).unwrap_or_default();
-    vec![entry.id.to_owned(), entry.title.to_owned(), kind, verdict.to_owned(), check.evidence().to_owned(), clean]
+    let mut all = entries.iter().copied().chain(misbehaving());
+    all.find(|e| e.id == id).ok_or_else(|| format!("there is no entry called `{id}`: use {}", known()))
 }

@@ -27,6 +27,29 @@ pub struct LanguageBalance {
     pub token_share: f64,
 }
 
+/// As many of `documents` as give the shares of `mix` in characters: all of the language that is short,
+/// and of the others every so many, so that all parts of them stay. Languages outside `mix` are left out.
+pub fn to_mix<'a>(documents: &'a [Document], mix: &BTreeMap<String, f64>) -> Vec<&'a Document> {
+    let mut characters: BTreeMap<&str, f64> = BTreeMap::new();
+    for document in documents {
+        *characters.entry(&document.language).or_default() += document.text.chars().count() as f64;
+    }
+    let of = |language: &str| characters.get(language).copied().unwrap_or(0.0);
+    let whole = mix.iter().map(|(language, share)| of(language) / share).fold(f64::INFINITY, f64::min);
+    let (mut seen, mut kept) = (BTreeMap::<&str, f64>::new(), BTreeMap::<&str, f64>::new());
+    let wanted = |document: &&'a Document| {
+        let Some(share) = mix.get(&document.language) else { return false };
+        let size = document.text.chars().count() as f64;
+        let (seen, kept) = (seen.entry(&document.language).or_default(), kept.entry(&document.language).or_default());
+        *seen += size;
+        // Half a document of play, so that the sum errs to neither side.
+        let keep = *kept + size / 2.0 <= *seen * (whole * share / of(&document.language)).min(1.0);
+        *kept += if keep { size } else { 0.0 };
+        keep
+    };
+    documents.iter().filter(wanted).collect()
+}
+
 /// The balance of `documents`, one row a language in alphabetical order; `tokens` is the number of
 /// tokens of each language (those of its shard).
 pub fn measure(documents: &[Document], tokens: &BTreeMap<String, u64>) -> Vec<LanguageBalance> {

@@ -1,6 +1,7 @@
 //! Every check in a process of its own, with limits, so that a crash is a result and not the end.
 
-use super::{Entry, Verdict};
+use super::entry::Verdict;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -48,47 +49,44 @@ impl Outcome {
     }
 }
 
-/// Runs the check and the control of every entry, each as `program defects --child ID [--control]`.
-pub fn run_all(program: &Path, entries: &[Entry], limits: Limits, mut done: impl FnMut(&Entry, &Outcome, &Outcome)) {
-    for entry in entries {
-        let run = |control: &[&str]| {
-            let mut arguments = vec!["defects", "--child", entry.id];
-            arguments.extend(control);
-            run_child(program, &arguments, limits)
-        };
-        let (check, control) = (run(&[]), run(&["--control"]));
-        done(entry, &check, &control);
+impl From<Result<Verdict, String>> for Outcome {
+    fn from(ended: Result<Verdict, String>) -> Self {
+        ended.map_or_else(Outcome::Ended, Outcome::Verdict)
     }
 }
 
-/// Runs `program` with `arguments` under `limits` and reads the verdict it prints as JSON.
-pub fn run_child(program: &Path, arguments: &[&str], limits: Limits) -> Outcome {
+/// Runs `program` with `arguments` under `limits` and reads what it prints as JSON. Its input stays open as long as
+/// this process lives, so that a child can end itself when nobody waits for it.
+///
+/// # Errors
+/// How it ended when it gave nothing: a signal, a panic, an error or a limit, with its last words.
+pub fn run_child<T: DeserializeOwned>(program: &Path, arguments: &[&str], limits: Limits) -> Result<T, String> {
     // The shell sets the limit of its own process and becomes the program.
     let script = format!("ulimit -v {}; exec \"$0\" \"$@\"", limits.memory * 1024);
     let command = Command::new("sh")
         .args(["-c", &script])
         .arg(program)
         .args(arguments)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .env("RUST_BACKTRACE", "0")
+        .env("RAYON_NUM_THREADS", "1") // a child a core is enough
         .process_group(0)
         .spawn();
     let mut child = match command {
         Ok(child) => child,
-        Err(error) => return Outcome::Ended(format!("cannot start {}: {error}", program.display())),
+        Err(error) => return Err(format!("cannot start {}: {error}", program.display())),
     };
     let readers = [child.stdout.take().map(collect), child.stderr.take().map(collect)];
     let status = wait(&mut child, limits.time);
     let [out, err] = readers.map(|reader| reader.and_then(|r| r.join().ok()).unwrap_or_default());
     match status {
-        None => Outcome::Ended(format!("stopped after the limit of {:.1} s", limits.time.as_secs_f64())),
-        Some(status) if status.success() => match serde_json::from_str(out.trim()) {
-            Ok(verdict) => Outcome::Verdict(verdict),
-            Err(error) => Outcome::Ended(format!("printed no verdict: {error}")),
-        },
-        Some(status) => Outcome::Ended(describe(status, &err)),
+        None => Err(format!("stopped after the limit of {:.1} s{}", limits.time.as_secs_f64(), last_words(&err))),
+        Some(status) if status.success() => {
+            serde_json::from_str(out.trim()).map_err(|error| format!("printed no verdict: {error}"))
+        }
+        Some(status) => Err(describe(status, &err)),
     }
 }
 
@@ -125,7 +123,20 @@ fn kill_group(child: &mut Child) {
 }
 
 fn describe(status: ExitStatus, stderr: &str) -> String {
+    format!("the process ended with {status}{}", last_words(stderr))
+}
+
+/// The last two lines that say something.
+fn last_words(stderr: &str) -> String {
     let words: Vec<&str> = stderr.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     let last = words[words.len().saturating_sub(2)..].join(" / ");
-    format!("the process ended with {status}: {last}")
+    if last.is_empty() { last } else { format!(": {last}") }
+}
+
+/// Ends this process when whoever started it is gone: its input closes then.
+pub fn end_with_parent() {
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(1);
+    });
 }

@@ -1,68 +1,26 @@
 //! Is the gradient that autograd gives the one that finite differences give?
+//!
+//! What stands between the two marks is also the first half of every reproducer of a wrong gradient.
 
 use super::Verdict;
-use crate::arbiter::candle::Model;
 use candle_core::{DType, Device, Result, Tensor, Var};
 
-/// Fixed, irregular numbers in [−1, 1): the same in every run and on every machine.
-pub(super) fn numbers(count: usize, salt: u64) -> Vec<f64> {
-    let stream = crate::rng::Stream::new(salt, "defects");
-    (0..count as u64).map(|i| 2.0 * stream.uniform(i) - 1.0).collect()
+// reproducer {
+/// A tensor of fixed, irregular numbers in [-1, 1).
+pub fn tensor(shape: &[usize], salt: u64, dtype: DType) -> Result<Tensor> {
+    let count = shape.iter().product::<usize>() as u64;
+    let number = |i: u64| 2.0 * ((i * i + 31 * salt * i + salt) as f64 * 0.618_033_988_749_894_9).fract() - 1.0;
+    Tensor::from_vec((1..=count).map(number).collect(), shape, &Device::Cpu)?.to_dtype(dtype)
 }
 
-/// A contiguous tensor of [`numbers`].
-pub(super) fn tensor(shape: &[usize], salt: u64, dtype: DType) -> Result<Tensor> {
-    let count = shape.iter().product();
-    Tensor::from_vec(numbers(count, salt), shape, &Device::Cpu)?.to_dtype(dtype)
-}
-
-/// Σ op(x)∘c with irregular weights c, so that no error cancels.
-fn loss(op: &dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Tensor> {
+/// The sum of op(x)*c with irregular weights c, so that no error cancels.
+pub fn loss(op: &dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Tensor> {
     let y = op(x)?;
-    let weights = tensor(y.dims(), 99, y.dtype())?;
-    (y * weights)?.sum_all()
+    (tensor(y.dims(), 99, y.dtype())? * y)?.sum_all()
 }
 
-/// Compares autograd's gradient of Σ op(x)∘c at `x` with central differences. `x` is f64 or f32.
-///
-/// The defect is present when there is no gradient although the differences are not zero, or when the
-/// relative error is above 10⁻⁴ (f64) or 2·10⁻² (f32, where differences themselves are that rough).
-///
-/// The evidence ends with what the arbiter says of the same op, with `x` as its parameter.
-///
-/// # Errors
-/// When `op` fails.
-pub fn judge_gradient(op: &dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Verdict> {
-    let verdict = by_differences(op, x)?;
-    let answer = ask_arbiter(&mut model(op, x)?)?;
-    Ok(match verdict {
-        Verdict::Present(evidence) => Verdict::Present(format!("{evidence}; {answer}")),
-        Verdict::Absent(evidence) => Verdict::Absent(format!("{evidence}; {answer}")),
-        other => other,
-    })
-}
-
-/// Σ op(x)∘c with `x` as its one variable, of that name.
-fn model<'a>(op: &'a dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Model<'a>> {
-    let var = Var::from_tensor(x)?;
-    let input = var.as_tensor().clone();
-    Ok(Model::from_vars(vec![("x".to_owned(), var)], Vec::new(), move |_| loss(op, &input)))
-}
-
-/// What the arbiter says of a model: `the arbiter: x (present), cut by …` or `the arbiter: passes`.
-///
-/// # Errors
-/// When the model fails.
-pub(super) fn ask_arbiter(model: &mut Model) -> Result<String> {
-    let verdict = model.judge().map_err(candle_core::Error::wrap)?;
-    let mut found: Vec<String> = verdict.findings.iter().map(|f| format!("{} ({})", f.parameter, f.question)).collect();
-    found.dedup();
-    let cut = verdict.cut.map(|cut| format!(", cut: {cut}")).unwrap_or_default();
-    let said = if found.is_empty() { "passes".to_owned() } else { found.join(", ") };
-    Ok(format!("the arbiter: {said}{cut}"))
-}
-
-fn by_differences(op: &dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Verdict> {
+/// Autograd's gradient of that sum at x beside central differences: whether it is missing or wrong.
+pub fn differences(op: &dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<(bool, String)> {
     let (step, tolerance) = if x.dtype() == DType::F64 { (1e-5, 1e-4) } else { (1e-2, 2e-2) };
     let base: Vec<f64> = x.flatten_all()?.to_dtype(DType::F64)?.to_vec1()?;
     let at = |i: usize, shift: f64| -> Result<f64> {
@@ -71,23 +29,31 @@ fn by_differences(op: &dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<
         let shifted = Tensor::from_vec(values, x.dims(), &Device::Cpu)?.to_dtype(x.dtype())?;
         loss(op, &shifted)?.to_dtype(DType::F64)?.to_scalar()
     };
-    let mut expected = Vec::with_capacity(base.len());
-    for i in 0..base.len() {
-        expected.push((at(i, step)? - at(i, -step)?) / (2.0 * step));
-    }
+    let slope = |i| Ok((at(i, step)? - at(i, -step)?) / (2.0 * step));
+    let expected = (0..base.len()).map(slope).collect::<Result<Vec<f64>>>()?;
     let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
     let var = Var::from_tensor(x)?;
-    let gradients = loss(op, var.as_tensor())?.backward()?;
-    let Some(gradient) = gradients.get(&var) else {
-        let evidence =
-            format!("autograd gives no gradient; finite differences give one of norm {:.3}", norm(&expected));
-        return Ok(Verdict::when(norm(&expected) > 0.0, evidence));
+    let Some(found) = loss(op, &var)?.backward()?.get(&var).cloned() else {
+        let size = norm(&expected);
+        return Ok((size > 0.0, format!("autograd gives no gradient; finite differences give one of norm {size:.3}")));
     };
-    let found: Vec<f64> = gradient.flatten_all()?.to_dtype(DType::F64)?.to_vec1()?;
-    let difference: Vec<f64> = found.iter().zip(&expected).map(|(a, b)| a - b).collect();
-    let relative = norm(&difference) / norm(&expected).max(1e-12);
-    let evidence = format!("relative error against finite differences {relative:.1e}");
-    Ok(Verdict::when(relative > tolerance || relative.is_nan(), evidence))
+    let found: Vec<f64> = found.flatten_all()?.to_dtype(DType::F64)?.to_vec1()?;
+    let error: Vec<f64> = found.iter().zip(&expected).map(|(a, b)| a - b).collect();
+    let relative = norm(&error) / norm(&expected).max(1e-12);
+    let seen = format!("relative error against finite differences {relative:.1e}");
+    Ok((relative > tolerance || relative.is_nan(), seen))
+}
+// }
+
+/// Compares autograd's gradient of Σ op(x)∘c at `x` with central differences. `x` is f64 or f32.
+///
+/// The defect is present when there is no gradient although the differences are not zero, or when the
+/// relative error is above 10⁻⁴ (f64) or 2·10⁻² (f32, where differences themselves are that rough).
+///
+/// # Errors
+/// When `op` fails.
+pub fn judge_gradient(op: &dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Verdict> {
+    differences(op, x).map(Verdict::from)
 }
 
 #[cfg(test)]
@@ -102,5 +68,13 @@ mod tests {
         assert!(matches!(&detached, Verdict::Present(e) if e.contains("no gradient")), "{detached:?}");
         let half = judge_gradient(&|x| x.sqr()? + x.detach().sqr()?, &x).unwrap();
         assert!(matches!(&half, Verdict::Present(e) if e.contains("5.0e-1")), "{half:?}");
+    }
+
+    #[test]
+    fn the_numbers_are_irregular() {
+        let values: Vec<f64> = tensor(&[200], 3, DType::F64).unwrap().to_vec1().unwrap();
+        let mean = values.iter().sum::<f64>() / 200.0;
+        assert!(mean.abs() < 0.15 && values.iter().all(|x| (-1.0..1.0).contains(x)), "{mean}");
+        assert!(values.windows(2).all(|pair| pair[0] != pair[1]));
     }
 }

@@ -8,10 +8,12 @@ use super::train::METRICS;
 use super::{Pipeline, PipelineError, part, program, read_json, write_json};
 use crate::arbiter::Verdict;
 use crate::artifact::{Hash, write_atomic};
+use crate::defects::Outcomes;
 use crate::eval::choice::ChoiceReport;
 use crate::eval::{EvalReport, MODELS};
+use crate::report::defects::measured;
 use crate::report::figure::{self, Bar, Curve, LossPoint, Share};
-use crate::report::{Ledger, Measurements, arithmetic, choice};
+use crate::report::{Ledger, Measured, Measurements, arithmetic, choice};
 use crate::statistics::Interval;
 use crate::train::{Row, deterministic_hash, read_metrics};
 use std::collections::BTreeMap;
@@ -23,6 +25,9 @@ const CHOICE_TABLE: [&str; 2] = ["tables/choice.md", "tables/choice.csv"];
 
 /// Where the committed reference run lies, when there is one.
 const REFERENCE: &str = "checkpoints/reference/measurements.json";
+
+/// Where a run of the defect catalogue is kept: the committed one, and this machine's (`make defects`).
+const DEFECTS: [&str; 2] = ["defects/outcomes.json", "runs/defects/outcomes.json"];
 
 /// Everything the figures and claims are made of.
 pub(super) struct Results {
@@ -66,16 +71,21 @@ impl Pipeline {
     pub fn claims(&mut self) -> Result<String, PipelineError> {
         self.results()?;
         let results = self.load_results()?;
-        let measurements = Measurements {
+        let mut measurements = Measurements {
             run: self.recipe.name.clone(),
             scale: self.scale(&results),
             values: measure(&results, &self.recipe.tokenizer.pre_tokenizer),
         };
+        measurements.values.extend(defects(DEFECTS[1])?);
         let ledger = Ledger::built_in()?;
         ledger.check(&measurements)?;
         write_json(&self.dir.path(MEASUREMENTS), &measurements)?;
-        let reference: Option<Measurements> =
+        let mut reference: Option<Measurements> =
             Path::new(REFERENCE).exists().then(|| read_json(Path::new(REFERENCE))).transpose()?;
+        let committed = defects(DEFECTS[0])?;
+        if !committed.is_empty() {
+            reference.get_or_insert_default().values.extend(committed);
+        }
         let table = ledger.table(reference.as_ref(), Some(&measurements))?;
         write_atomic(&self.dir.path("claims.md"), table.to_markdown().as_bytes())?;
         write_atomic(&self.dir.path("claims.csv"), table.to_csv()?.as_bytes())?;
@@ -143,6 +153,15 @@ fn draw_choice(report: &ChoiceReport, scale: &str, root: &Path) -> Result<(), Pi
     let [markdown, csv] = CHOICE_TABLE.map(|name| root.join(name));
     write_atomic(&markdown, format!("{}\n{}", table.to_markdown(), choice::notes(report)).as_bytes())?;
     Ok(write_atomic(&csv, table.to_csv()?.as_bytes())?)
+}
+
+/// What a stored run of the catalogue measured; nothing where there is none.
+fn defects(path: &str) -> Result<BTreeMap<String, Measured>, PipelineError> {
+    if !Path::new(path).exists() {
+        return Ok(BTreeMap::new());
+    }
+    let outcomes: Outcomes = read_json(Path::new(path))?;
+    Ok(measured(&outcomes, path))
 }
 
 fn draw(results: &Results, scale: &str, seed: u64, directory: &Path) -> Result<(), PipelineError> {

@@ -139,7 +139,11 @@ fn make_corpus(context: &Context, root: &Path) -> Result<(), PipelineError> {
 fn make_tokenizers(context: &Context, root: &Path) -> Result<(), PipelineError> {
     let documents = read_documents(&root.join(TRAIN))?;
     let in_mix = |d: &&Document| context.recipe.mix.contains_key(&d.language);
-    let texts: Vec<&str> = documents.iter().filter(in_mix).map(|d| d.text.as_str()).collect();
+    let chosen: Vec<&Document> = match &context.recipe.tokenizer.mix {
+        mix if mix.is_empty() => documents.iter().filter(in_mix).collect(),
+        mix => balance::to_mix(&documents, mix),
+    };
+    let texts: Vec<&str> = chosen.iter().map(|d| d.text.as_str()).collect();
     let naive = TokenizerRecipe { pre_tokenizer: NAIVE.to_owned(), ..context.recipe.tokenizer.clone() };
     let mut progress = Progress::new("tokenizers", 2, "tokenizers");
     for (recipe, path) in [(&context.recipe.tokenizer, TOKENIZER), (&naive, NAIVE_TOKENIZER)] {

@@ -1,6 +1,7 @@
 //! The ranges of a recipe's values.
 
 use super::{Recipe, RecipeError, TASKS};
+use std::collections::BTreeMap;
 
 /// Names of the pre-tokenizers a recipe can ask for.
 const PRE_TOKENIZERS: [&str; 5] = ["gpt2", "cl100k", "o200k", "marks", "grapheme"];
@@ -39,7 +40,9 @@ pub(super) fn recipe(recipe: &Recipe, origin: &str) -> Result<(), RecipeError> {
         && !recipe.name.starts_with('.')
         && recipe.name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     check.require(name_ok, "name", &recipe.name, "letters, digits, `-`, `_` and `.`")?;
-    mix(&check, recipe)?;
+    check.require(!recipe.mix.is_empty(), "mix", "empty", "at least one language")?;
+    mix(&check, "mix", &recipe.mix)?;
+    mix(&check, "tokenizer.mix", &recipe.tokenizer.mix)?;
     text(&check, recipe)?;
     model(&check, recipe)?;
     train(&check, recipe)?;
@@ -50,11 +53,10 @@ pub(super) fn recipe(recipe: &Recipe, origin: &str) -> Result<(), RecipeError> {
     check.require(unknown.is_none(), "eval.tasks", unknown.map_or("", |t| t), &TASKS.join(", "))
 }
 
-fn mix(check: &Checker, recipe: &Recipe) -> Result<(), RecipeError> {
-    check.require(!recipe.mix.is_empty(), "mix", "empty", "at least one language")?;
-    for (language, share) in &recipe.mix {
+fn mix(check: &Checker, field: &'static str, mix: &BTreeMap<String, f64>) -> Result<(), RecipeError> {
+    for (language, share) in mix {
         let found = format!("{language} = {share}");
-        check.require(share.is_finite() && *share > 0.0, "mix", found, "positive shares")?;
+        check.require(share.is_finite() && *share > 0.0, field, found, "positive shares")?;
     }
     Ok(())
 }

@@ -102,6 +102,10 @@ pub struct TokenizerRecipe {
     pub pre_tokenizer: String,
     /// Tokens in the vocabulary, at most; a small text can give fewer.
     pub vocabulary: usize,
+    /// Share of each language in the characters it is trained on, reached by leaving documents out; all
+    /// of the text when not given.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mix: BTreeMap<String, f64>,
 }
 
 /// The decoder's shape, in the terms of the Llama configuration.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// A model of random weights with grouped heads, tied or not.
 fn model(tied: bool) -> Exported {
-    let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 290 };
+    let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 290, mix: Default::default() };
     let tokenizer = Tokenizer::train(&["আমার সোনার বাংলা, the sky is blue. ".repeat(4).as_str()], &recipe).unwrap();
     let mut shape = Recipe::load("pocket").unwrap().model;
     (shape.layers, shape.hidden, shape.intermediate, shape.heads, shape.kv_heads) = (3, 48, 80, 6, 2);

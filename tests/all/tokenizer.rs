@@ -27,7 +27,11 @@ fn part(sentences: &[String], held_out: bool) -> Vec<&str> {
 
 fn train(pre_tokenizer: &str, vocabulary: usize) -> Tokenizer {
     let texts = [part(&BANGLA, false), part(&ENGLISH, false)].concat();
-    Tokenizer::train(&texts, &TokenizerRecipe { pre_tokenizer: pre_tokenizer.to_owned(), vocabulary }).unwrap()
+    Tokenizer::train(
+        &texts,
+        &TokenizerRecipe { pre_tokenizer: pre_tokenizer.to_owned(), vocabulary, mix: Default::default() },
+    )
+    .unwrap()
 }
 
 #[test]
@@ -150,9 +154,9 @@ fn wrong_files_are_refused_with_what_is_wrong() {
     value["model"] = serde_json::json!({"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"});
     assert!(refused(&value.to_string()).contains("BPE"));
     assert!(Tokenizer::load(Path::new("nowhere.json")).unwrap_err().to_string().contains("nowhere.json"));
-    let recipe = TokenizerRecipe { pre_tokenizer: "words".to_owned(), vocabulary: 300 };
+    let recipe = TokenizerRecipe { pre_tokenizer: "words".to_owned(), vocabulary: 300, mix: Default::default() };
     assert!(Tokenizer::train(&["a"], &recipe).unwrap_err().to_string().contains("`words`"));
-    let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 300 };
+    let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 300, mix: Default::default() };
     assert!(Tokenizer::train(&["", " "], &recipe).unwrap_err().to_string().contains("no text"));
 }
 

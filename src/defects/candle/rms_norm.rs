@@ -1,26 +1,38 @@
 //! `ops::rms_norm`: fused, applied without a backward pass, so everything before it stays untrained.
 
-use crate::defects::probe::{judge_gradient, tensor};
-use crate::defects::{Entry, Kind, Verdict};
-use candle_core::{DType, Result};
+use crate::defects::probe::tensor;
+use crate::defects::training::Decoder;
+use crate::defects::{Check, Entry, FUSED, Kind, Training};
+use candle_core::{DType, Result, Tensor};
 
 pub(super) const ENTRY: Entry = Entry {
     id: "candle-rms-norm",
     title: "ops::rms_norm gives no gradient to its input or its gain",
     kind: Kind::MissingGradient,
     report: Some("#2168"),
-    reading: Some("near certain as a class: the abstract names fused kernels that silently give no gradient"),
-    reproduce,
-    control,
+    reading: Some(FUSED),
+    check: Check::Gradient { defect, control, input },
+    training: Training::Runs(train),
     workaround: "ops::rms_norm_slow, or RmsNorm::forward_diff",
+    source: include_str!("rms_norm.rs"),
 };
 
-fn reproduce() -> Result<Verdict> {
-    let gain = tensor(&[6], 2, DType::F32)?;
-    judge_gradient(&|x| candle_nn::ops::rms_norm(x, &gain, 1e-5), &tensor(&[3, 6], 1, DType::F32)?)
+// reproducer {
+fn input() -> Result<Tensor> {
+    tensor(&[3, 6], 1, DType::F32)
 }
 
-fn control() -> Result<Verdict> {
-    let gain = tensor(&[6], 2, DType::F32)?;
-    judge_gradient(&|x| candle_nn::ops::rms_norm_slow(x, &gain, 1e-5), &tensor(&[3, 6], 1, DType::F32)?)
+fn defect(x: &Tensor) -> Result<Tensor> {
+    candle_nn::ops::rms_norm(x, &tensor(&[6], 2, DType::F32)?, 1e-5)
+}
+// }
+
+fn control(x: &Tensor) -> Result<Tensor> {
+    candle_nn::ops::rms_norm_slow(x, &tensor(&[6], 2, DType::F32)?, 1e-5)
+}
+
+fn train(defective: bool, seed: u64) -> Result<Vec<f64>> {
+    let fused: fn(&Tensor, &Tensor) -> Result<Tensor> = |x, gain| candle_nn::ops::rms_norm(x, gain, 1e-5);
+    let norm = if defective { fused } else { Decoder::HEALTHY.norm };
+    Decoder { norm, ..Decoder::HEALTHY }.run(seed)
 }

@@ -5,20 +5,26 @@
 
 mod arbiter;
 mod balance;
-mod choice;
 mod cause;
+mod choice;
+mod dead_parameters;
 mod fertility;
 mod loss;
+mod matrix;
 mod style;
+mod taxonomy;
 mod training;
 mod vocabulary;
 
 pub use arbiter::{DetectorBar, arbiter};
 pub use balance::{Share, balance};
-pub use choice::{ChoiceRow, Mark, choice};
 pub use cause::cause;
+pub use choice::{ChoiceRow, Mark, choice};
+pub use dead_parameters::{CurvePair, dead_parameters};
 pub use fertility::{Bar, fertility};
 pub use loss::{LossPoint, loss};
+pub use matrix::versions;
+pub use taxonomy::{Tally, taxonomy};
 pub use training::{Curve, training};
 pub use vocabulary::vocabulary;
 

@@ -65,12 +65,23 @@ pub(super) fn page(
     caption: &str,
     draw: impl FnOnce(&Area) -> Result<(), ReportError>,
 ) -> Result<String, ReportError> {
+    page_of(id, HEIGHT, title, caption, draw)
+}
+
+/// [`page`] of another height.
+pub(super) fn page_of(
+    id: &'static str,
+    height: u32,
+    title: &str,
+    caption: &str,
+    draw: impl FnOnce(&Area) -> Result<(), ReportError>,
+) -> Result<String, ReportError> {
     let mut svg = String::new();
     {
-        let root = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
+        let root = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
         root.fill(&WHITE).map_err(failed(id))?;
         root.draw(&Text::new(title.to_owned(), (18, 14), font(17, &INK))).map_err(failed(id))?;
-        root.draw(&Text::new(caption.to_owned(), (18, HEIGHT as i32 - 22), font(12, &FAINT))).map_err(failed(id))?;
+        root.draw(&Text::new(caption.to_owned(), (18, height as i32 - 22), font(12, &FAINT))).map_err(failed(id))?;
         draw(&root.margin(44, 30, 12, 18))?;
         root.present().map_err(failed(id))?;
     }

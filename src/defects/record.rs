@@ -1,0 +1,188 @@
+//! One entry with everything that its runs found, and the file that keeps them.
+
+use super::caught::Answer;
+use super::curve::Curves;
+use super::entry::{Entry, Kind, Verdict};
+use super::isolate::{Limits, Outcome, run_child};
+use candle_core::Result;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The version of Candle that the catalogue is of.
+pub const CANDLE: &str = "0.11.1";
+
+/// What one child does with an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aspect {
+    /// The check.
+    Check,
+    /// The control.
+    Control,
+    /// The arbiter on a model with the defect.
+    Arbiter,
+    /// The arbiter on the same model with the workaround.
+    ArbiterControl,
+    /// The training runs.
+    Curves,
+}
+
+impl Aspect {
+    /// All of them.
+    pub const ALL: [Aspect; 5] =
+        [Aspect::Check, Aspect::Control, Aspect::Arbiter, Aspect::ArbiterControl, Aspect::Curves];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Aspect::Check => "check",
+            Aspect::Control => "control",
+            Aspect::Arbiter => "arbiter",
+            Aspect::ArbiterControl => "arbiter-control",
+            Aspect::Curves => "curves",
+        }
+    }
+
+    /// Runs it in this process and gives what it found as JSON.
+    ///
+    /// # Errors
+    /// When the framework refuses an op.
+    pub fn run(self, entry: &Entry) -> Result<String> {
+        let json = match self {
+            Aspect::Check => serde_json::to_string(&entry.reproduce()?),
+            Aspect::Control => serde_json::to_string(&entry.control()?),
+            Aspect::Arbiter => serde_json::to_string(&entry.ask(true)?),
+            Aspect::ArbiterControl => serde_json::to_string(&entry.ask(false)?),
+            Aspect::Curves => serde_json::to_string(&entry.would_the_loss_curve_show_it()?),
+        };
+        json.map_err(candle_core::Error::wrap)
+    }
+}
+
+/// What the runs of one entry found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// [`Entry::id`].
+    pub id: String,
+    /// [`Entry::title`].
+    pub title: String,
+    /// [`Entry::kind`].
+    pub kind: Kind,
+    /// The place of its class among the abstract's five, in our reading.
+    pub reading: Option<usize>,
+    /// The check.
+    pub check: Outcome,
+    /// The control; must be clean.
+    pub control: Outcome,
+    /// What the arbiter says of a model with the defect.
+    pub arbiter: Answer,
+    /// What it says of the same model with the workaround; must be nothing.
+    pub arbiter_control: Answer,
+    /// What a loss curve gives away.
+    pub curves: Curves,
+}
+
+impl Record {
+    /// Runs every         let outcome = |aspect| Outcome::from(child::<Verdict>(program, entry, aspect, limits)); of `entry`, each as `program defects --child ID --aspect NAME`.
+    pub fn of(program: &Path, entry: &Entry, limits: Limits) -> Self {
+        let outcome = |aspect| match child::<Verdict>(program, entry, aspect, limits) {
+            Ok(verdict) => Outcome::Verdict(verdict),
+            Err(how) => Outcome::Ended(how),
+        };
+        let answer = |aspect| child(program, entry, aspect, limits).unwrap_or_else(Answer::Ended);
+        Record {
+            id: entry.id.to_owned(),
+            title: entry.title.to_owned(),
+            kind: entry.kind,
+            reading: entry.reading.map(|reading| reading.place),
+            check: outcome(Aspect::Check),
+            control: outcome(Aspect::Control),
+            arbiter: answer(Aspect::Arbiter),
+            arbiter_control: answer(Aspect::ArbiterControl),
+            curves: child(program, entry, Aspect::Curves, limits).unwrap_or_else(|why| Curves::None { why }),
+        }
+    }
+
+    /// `present`, `absent` or `needs hardware`.
+    pub fn verdict(&self) -> &'static str {
+        match &self.check {
+            Outcome::Verdict(Verdict::Absent(_)) => "absent",
+            Outcome::Verdict(Verdict::NeedsHardware(_)) => "not run here",
+            _ => "present",
+        }
+    }
+
+    /// Whether control and workaround come out clean, or cannot run here.
+    pub fn clean(&self) -> bool {
+        !self.control.shows() && !self.arbiter_control.caught()
+    }
+}
+
+fn child<T: DeserializeOwned>(
+    program: &Path,
+    entry: &Entry,
+    aspect: Aspect,
+    limits: Limits,
+) -> std::result::Result<T, String> {
+    run_child(program, &["defects", "--watched", "--child", entry.id, "--aspect", aspect.name()], limits)
+}
+
+/// Runs every aspect of every entry and hands over each record as soon as it is whole; gives all of them in
+/// the order of `entries`. As many entries run at once as the machine has cores.
+pub fn run_all(
+    program: &Path,
+    entries: &[Entry],
+    limits: Limits,
+    done: impl FnMut(&Entry, &Record) + Send,
+) -> Vec<Record> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(done));
+    let records: Vec<Mutex<Option<Record>>> = entries.iter().map(|_| Mutex::new(None)).collect();
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some((i, entry)) = take(&next, entries) {
+                    let record = Record::of(program, entry, limits);
+                    done.lock().unwrap_or_else(|p| p.into_inner())(entry, &record);
+                    *records[i].lock().unwrap_or_else(|p| p.into_inner()) = Some(record);
+                }
+            });
+        }
+    });
+    records.into_iter().filter_map(|record| record.into_inner().unwrap_or_else(|p| p.into_inner())).collect()
+}
+
+fn take<'a>(next: &AtomicUsize, entries: &'a [Entry]) -> Option<(usize, &'a Entry)> {
+    let i = next.fetch_add(1, Ordering::Relaxed);
+    entries.get(i).map(|entry| (i, entry))
+}
+
+/// The records of one run of the whole catalogue, as they are stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outcomes {
+    /// Version of Candle.
+    pub candle: String,
+    /// Training steps of a curve.
+    pub steps: usize,
+    /// Seeds of a curve.
+    pub seeds: u64,
+    /// A record an entry.
+    pub records: Vec<Record>,
+}
+
+impl Outcomes {
+    /// Defects that are present and whose training run gives nothing away on its own.
+    pub fn silent(&self) -> usize {
+        self.records.iter().filter(|r| r.verdict() == "present" && r.curves.silent()).count()
+    }
+
+    /// Those of them that the arbiter catches.
+    pub fn caught(&self) -> usize {
+        let caught = |r: &&Record| r.verdict() == "present" && r.curves.silent() && r.arbiter.caught();
+        self.records.iter().filter(caught).count()
+    }
+}
