@@ -5,7 +5,7 @@ export SHIKHA_MIRROR = $(MIRROR)
 endif
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test test-burn arbiter reproduce figures study defects defects-store defects-matrix defects-reproducers bench
+.PHONY: test test-burn arbiter reproduce figures study defects defects-store defects-matrix defects-reproducers bench native
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -16,4 +16,6 @@ defects: ; $(SHIKHA) defects --store runs/defects/outcomes.json && $(SHIKHA) def
 defects-store: ; $(SHIKHA) defects --store defects/outcomes.json
 defects-matrix: ; defects/matrix/run.sh
 defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored
-bench: ; cargo bench --locked --bench training && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
+bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/figures && cargo bench --locked --bench ops -- $(CURDIR)/figures && $(SHIKHA) bench cost --out figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
+# Compiled for the CPU of this machine alone; the vector code is chosen at run time anyway, so little is gained.
+native: ; RUSTFLAGS="-C target-cpu=native" cargo build --release --locked

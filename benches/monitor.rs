@@ -3,6 +3,7 @@
 use shikha::arbiter::Numbers;
 use shikha::arbiter::monitor::{EVERY, Monitor};
 use shikha::model::{Parameters, initialise};
+use shikha::recipe::Precision;
 use shikha::train::bench::{Preset, bench};
 use std::error::Error;
 use std::time::Instant;
@@ -19,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             monitor.look(step, |i| Some(Numbers::F32(gradients.values(&tensors[i]))))?;
             looks.push(started.elapsed().as_secs_f64());
         }
-        let mut steps = bench(&preset, 7)?.seconds;
+        let mut steps = bench(&preset, Precision::F32, 7)?.seconds;
         let (look, step) = (median(&mut looks), median(&mut steps));
         println!(
             "{name}: a look takes {:.2} ms, a training step {:.0} ms; every {EVERY} steps that is {:.4} % of the time",

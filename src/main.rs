@@ -9,11 +9,22 @@ use std::process::ExitCode;
 static ALLOCATOR: shikha::arbiter::candle::Tracer = shikha::arbiter::candle::Tracer;
 
 fn main() -> ExitCode {
+    end_with_the_reader();
     match command::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("shikha: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Ends the program quietly when whoever reads its output stops (`shikha defects | head`): Rust ignores
+/// the signal and then panics where it prints.
+fn end_with_the_reader() {
+    #[cfg(unix)]
+    // SAFETY: no other thread runs yet, and the default action needs no handler.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
 }

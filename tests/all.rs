@@ -12,10 +12,14 @@ mod arbiter_candle;
 mod arbiter_faults;
 #[path = "all/arbiter_tensors.rs"]
 mod arbiter_tensors;
+#[path = "all/bench.rs"]
+mod bench;
 #[path = "all/choice.rs"]
 mod choice;
 #[path = "all/command.rs"]
 mod command;
+#[path = "../benches/composed/mod.rs"]
+mod composed;
 #[path = "all/corpus.rs"]
 mod corpus;
 #[path = "all/corpus_download.rs"]

@@ -3,6 +3,7 @@
 use clap::Args;
 use shikha::ops::gemm_peak;
 use shikha::recipe::Recipe;
+use shikha::train::bench::{Preset, bench};
 use shikha::train::plan::{DEVICES, Plan};
 use std::error::Error;
 
@@ -18,6 +19,9 @@ pub struct PlanArgs {
     /// Share of the device's peak that training reaches, from 0 to 1
     #[arg(long, default_value_t = 0.4)]
     utilisation: f64,
+    /// Run a few training steps of this model here, and say what they reached
+    #[arg(long)]
+    measure: bool,
     /// Price of the device in US$ an hour
     #[arg(long)]
     price: Option<f64>,
@@ -29,7 +33,8 @@ impl PlanArgs {
         if !(self.utilisation > 0.0 && self.utilisation <= 1.0) {
             return Err(format!("--utilisation is {}, expected above 0, at most 1", self.utilisation).into());
         }
-        let plan = Plan::of(&Recipe::load(&self.recipe)?)?;
+        let recipe = Recipe::load(&self.recipe)?;
+        let plan = Plan::of(&recipe)?;
         let (peak, source) = self.peak()?;
         let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
         let memory = plan.memory;
@@ -54,7 +59,11 @@ impl PlanArgs {
             Some(price) => println!("cost                {:.2} US$ at {price} US$ an hour", hours * price),
             None => println!("cost                not computed: give --price"),
         }
-        Ok(())
+        if self.measure {
+            measure(&recipe, &plan)
+        } else {
+            Ok(println!("measured here       not measured: give --measure"))
+        }
     }
 
     fn peak(&self) -> Result<(f64, &'static str), String> {
@@ -67,4 +76,22 @@ impl PlanArgs {
             known.ok_or_else(|| format!("there is no device called `{}`: use this, {}", self.device, names()))?;
         Ok((device.peak, device.source))
     }
+}
+
+/// Steps that are measured; the median counts.
+const STEPS: usize = 5;
+
+/// Prints what a few steps of the recipe's model reach on this machine.
+fn measure(recipe: &Recipe, plan: &Plan) -> Result<(), Box<dyn Error>> {
+    let result = bench(&Preset::of(recipe)?, recipe.train.precision, STEPS)?;
+    let hours = plan.tokens as f64 / result.tokens_per_second / 3600.0;
+    println!(
+        "measured here       {:.0} tokens/s with {} products, {:.0} % of the f32 peak, {hours:.3} hours",
+        result.tokens_per_second,
+        recipe.train.precision.name(),
+        100.0 * result.gemm_peak_share
+    );
+    let memory = result.memory_bytes.map_or("not measured".to_owned(), |b| format!("{:.1} MB", b as f64 / 1e6));
+    println!("  peak memory       {memory}");
+    Ok(())
 }

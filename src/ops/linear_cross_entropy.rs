@@ -9,8 +9,10 @@ use super::parallel::{lane_sum, vectorised};
 use super::{IGNORE, Precision, Real};
 use rayon::prelude::*;
 
-/// Logits held at a time: 16 MiB in f32.
+/// Logits held at a time, 16 MiB in f32, unless the vocabulary is so large that they are too few rows.
 const LOGITS: usize = 1 << 22;
+/// Fewest rows at a time: each time, the gradient of the whole weight is read and written once.
+const FEWEST: usize = 128;
 
 /// Shape of the output layer on a batch, and how its products are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,7 @@ impl Shape {
     }
 
     fn chunk(&self) -> usize {
-        (LOGITS / self.vocabulary).clamp(8, 512).min(self.rows.max(1))
+        (LOGITS / self.vocabulary).clamp(FEWEST, 512).min(self.rows.max(1))
     }
 
     fn check<T>(&self, x: &[T], w: &[T], targets: &[u32]) {

@@ -7,6 +7,7 @@ mod arithmetic;
 mod card;
 pub mod choice;
 mod claims;
+pub mod cost;
 pub mod defects;
 mod error;
 pub mod figure;

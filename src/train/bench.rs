@@ -3,8 +3,9 @@
 use super::{TrainError, peak_memory};
 use crate::model::{Config, Decoder, Parameters, Window, initialise};
 use crate::ops::{Precision, adamw, gemm_peak, norm};
-use crate::recipe::ModelRecipe;
+use crate::recipe::{ModelRecipe, Recipe};
 use crate::rng::Stream;
+use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
 /// A model and batch of a known size.
@@ -47,6 +48,36 @@ impl Preset {
         Ok(Preset { name, config: Config::from_recipe(&recipe, 8192, 0)?, batch: 8, time: 256 })
     }
 
+    /// A recipe's model and batch, with its whole vocabulary.
+    ///
+    /// # Errors
+    /// [`TrainError`] when the sizes do not fit together.
+    pub fn of(recipe: &Recipe) -> Result<Self, TrainError> {
+        let config = Config::from_recipe(&recipe.model, recipe.tokenizer.vocabulary, 0)?;
+        Ok(Preset { name: "recipe", config, batch: recipe.train.batch, time: recipe.model.context })
+    }
+
+    /// The preset with other sizes; a width keeps heads of 64 numbers and SwiGLU at 8/3 of it.
+    ///
+    /// # Errors
+    /// [`TrainError`] when the sizes do not fit together.
+    pub fn resized(mut self, sizes: &Sizes) -> Result<Self, TrainError> {
+        self.time = sizes.time.unwrap_or(self.time).max(1);
+        self.batch = sizes.batch.unwrap_or(self.batch).max(1);
+        self.config.max_position_embeddings = self.time;
+        if let Some(vocabulary) = sizes.vocabulary {
+            self.config.vocab_size = vocabulary;
+        }
+        if let Some(width) = sizes.width {
+            self.config.hidden_size = width;
+            self.config.num_attention_heads = (width / 64).max(1);
+            self.config.num_key_value_heads = self.config.num_attention_heads;
+            self.config.intermediate_size = (8 * width / 3).next_multiple_of(64);
+        }
+        self.config.check()?;
+        Ok(self)
+    }
+
     /// Tokens of step `n` and the token after each: a sequence that can be learnt, so that the loss of
     /// many steps says something.
     pub fn tokens(&self, n: u64) -> (Vec<u32>, Vec<u32>) {
@@ -64,9 +95,27 @@ impl Preset {
     }
 }
 
+/// Sizes that differ from a preset's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Tokens in a window.
+    pub time: Option<usize>,
+    /// Windows in a batch.
+    pub batch: Option<usize>,
+    /// Width of the residual stream.
+    pub width: Option<usize>,
+    /// Tokens in the vocabulary.
+    pub vocabulary: Option<usize>,
+}
+
 /// What a benchmark measured.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BenchResult {
+    /// Parameters of the model.
+    pub parameters: u64,
+    /// Precision of the matrix products.
+    pub precision: Precision,
     /// Loss of every step before it, nats per token.
     pub losses: Vec<f64>,
     /// Seconds of every step.
@@ -118,7 +167,17 @@ pub fn bench(preset: &Preset, precision: Precision, steps: usize) -> Result<Benc
     let gemm_peak = gemm_peak();
     let tokens_per_second = (preset.batch * preset.time) as f64 / median(&seconds);
     let gemm_peak_share = tokens_per_second * preset.config.train_flops_per_token() / gemm_peak;
-    Ok(BenchResult { losses, seconds, tokens_per_second, gemm_peak_share, gemm_peak, memory_bytes: peak_memory() })
+    let count = parameters.flat.len() as u64;
+    Ok(BenchResult {
+        parameters: count,
+        precision,
+        losses,
+        seconds,
+        tokens_per_second,
+        gemm_peak_share,
+        gemm_peak,
+        memory_bytes: peak_memory(),
+    })
 }
 
 fn median(values: &[f64]) -> f64 {

@@ -67,6 +67,14 @@ pub enum TrainError {
     /// No benchmark of that name.
     #[error("there is no benchmark preset called `{0}`: use `bench-17m` or `bench-1m`")]
     Preset(String),
+    /// A process that was to measure one point of a curve did not answer.
+    #[error("{command}: {message}")]
+    Child {
+        /// How it was started.
+        command: String,
+        /// What it said, or why it could not be started.
+        message: String,
+    },
     /// The metrics file does not parse.
     #[error("{}, line {line}: {message}; delete the line and those after it", path.display())]
     Metrics {

@@ -3,6 +3,7 @@
 
 pub mod bench;
 mod checkpoint;
+pub mod cost;
 mod error;
 mod interrupt;
 mod machine;

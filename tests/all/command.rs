@@ -214,3 +214,18 @@ fn fertility_refuses_bad_files_in_one_line() {
     assert!(refusal(&pattern).contains("no pre-tokenizer called `words`"));
     assert!(refusal(&["fertility", "pokket"]).contains("no recipe called `pokket`"));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_stops_ends_the_command_without_a_panic() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_shikha"))
+        .args(["plan", "pocket"]) // measures the peak before it prints
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(!output.status.success());
+}

@@ -20,8 +20,8 @@ use std::ops::Range;
 
 /// Numbers of k in a stretch: a panel of columns then fills the first cache. Even, for pairs.
 const DEPTH: usize = 512;
-/// Numbers of the second matrix that are packed at a time: 8 MiB of bf16.
-const PACKED: usize = 1 << 22;
+/// Numbers of the second matrix that are packed at a time: 16 MiB of bf16.
+const PACKED: usize = 1 << 23;
 /// Rows that a thread takes at a time.
 const TAKEN: usize = 4 * ROWS;
 

@@ -1,12 +1,13 @@
 //! Figures: SVG with one visual language, and the numbers of each as CSV beside it.
 //!
 //! The same inputs give the same bytes: no fonts are measured, no time is written, and machine speed
-//! is never drawn. Every caption says the scale, the sample and the seed.
+//! is drawn in the cost curve alone. Every caption says the scale, the sample and the seed.
 
 mod arbiter;
 mod balance;
 mod cause;
 mod choice;
+mod cost;
 mod dead_parameters;
 mod fertility;
 mod loss;
@@ -20,6 +21,7 @@ pub use arbiter::{DetectorBar, arbiter};
 pub use balance::{Share, balance};
 pub use cause::cause;
 pub use choice::{ChoiceRow, Mark, choice};
+pub use cost::cost;
 pub use dead_parameters::{CurvePair, dead_parameters};
 pub use fertility::{Bar, fertility};
 pub use loss::{LossPoint, loss};
