@@ -133,7 +133,7 @@ fn children_that_crash_hang_or_swell_are_reported() {
 
 #[test]
 fn checks_that_hang_swell_and_die_are_evidence_and_the_others_finish() {
-    let arguments = ["defects", "--misbehave", "--json", "--seconds", "10", "--memory", "2048"];
+    let arguments = ["defects", "--misbehave", "--json", "--seconds", "10", "--memory", "1024"];
     let output = Command::new(PROGRAM).args(arguments).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let records: Vec<Record> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
