@@ -4,8 +4,8 @@ use candle_core::{DType, Device, Result, Tensor};
 use serde_json::Value;
 use shikha::arbiter::Question;
 use shikha::defects::{
-    Answer, Curves, FIVE, Kind, Limits, Outcomes, Record, Verdict, catalogue, judge_gradient, readings, reproducer,
-    run_all, run_child,
+    Answer, CANDLE, Curves, FIVE, Kind, Limits, Matrix, Outcomes, Record, Verdict, catalogue, judge_gradient, readings,
+    reproducer, run_all, run_child,
 };
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -39,6 +39,7 @@ fn every_entry_gives_a_verdict_an_answer_and_a_curve_and_every_control_is_clean(
         gradients_are_caught(record);
     }
     the_stored_outcomes_are_these(&records);
+    the_matrix_agrees(&records);
 }
 
 /// A silent defect of a gradient never gets past the arbiter, and a missing one is named with the op that cut it.
@@ -67,6 +68,16 @@ fn the_stored_outcomes_are_these(records: &[Record]) {
     };
     assert_eq!(verdicts(&stored.records), verdicts(records), "run `make defects-store`");
     assert!(stored.silent() >= 20 && stored.caught() >= 15, "{} {}", stored.silent(), stored.caught());
+}
+
+/// The committed matrix says of the pinned version what a fresh run says.
+fn the_matrix_agrees(records: &[Record]) {
+    let matrix: Matrix = serde_json::from_str(include_str!("../../defects/matrix/candle.json")).unwrap();
+    assert_eq!(matrix.names(), ["0.8.4", "0.9.2", "0.10.2", CANDLE]);
+    for record in records {
+        let stored = matrix.found(&record.id, CANDLE).name();
+        assert_eq!(stored, record.verdict(), "{}: run `make defects-matrix`", record.id);
+    }
 }
 
 #[test]
@@ -122,7 +133,7 @@ fn children_that_crash_hang_or_swell_are_reported() {
 
 #[test]
 fn checks_that_hang_swell_and_die_are_evidence_and_the_others_finish() {
-    let arguments = ["defects", "--misbehave", "--json", "--seconds", "10", "--memory", "2048"];
+    let arguments = ["defects", "--misbehave", "--json", "--seconds", "10", "--memory", "1024"];
     let output = Command::new(PROGRAM).args(arguments).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let records: Vec<Record> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

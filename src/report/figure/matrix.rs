@@ -51,7 +51,10 @@ pub fn versions(matrix: &Matrix, entries: &[&str], caption: &str) -> Result<Figu
                         let ring = Circle::new((0, 0), 5, DETECTORS[0].stroke_width(2));
                         chart.draw_series([at + backed(WHITE) + ring]).map(|_| ())
                     }
-                    _ => chart.draw_series([at + word]).map(|_| ()),
+                    _ => {
+                        let gap = Rectangle::new([(-36, -6), (36, 6)], WHITE.filled());
+                        chart.draw_series([at + gap + word]).map(|_| ())
+                    }
                 }
                 .map_err(failed(ID))?;
             }

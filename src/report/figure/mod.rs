@@ -59,6 +59,7 @@ impl Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::defects::Matrix;
     use std::collections::BTreeMap;
 
     fn bar(language: &str, value: f64) -> Bar {
@@ -97,9 +98,26 @@ mod tests {
             balance(&[], "").unwrap_err(),
             loss(&[], "").unwrap_err(),
             choice(&[], "").unwrap_err(),
+            taxonomy(&[], "").unwrap_err(),
+            dead_parameters(&[], "").unwrap_err(),
+            versions(&Matrix::default(), &["a"], "").unwrap_err(),
         ] {
             assert!(error.to_string().contains("to draw"), "{error}");
         }
+    }
+
+    #[test]
+    fn defects_are_counted_by_what_gives_them_away_and_their_curves_drawn() {
+        let questions = vec![("right", 2)];
+        let kind = "wrong gradient".to_owned();
+        let tally = Tally { kind, entries: 4, curve: 1, beside: 0, presence: 0, questions, arbiter: 2 };
+        let figure = taxonomy(&[tally], "c").unwrap();
+        assert!(figure.svg.contains("wrong gradient (4)") && figure.svg.contains("any question"));
+        assert_eq!(figure.csv.lines().nth(1), Some("wrong gradient,4,curve alone,1"));
+        let (healthy, defective) = (vec![vec![2.0, 1.0], vec![2.5, 1.5]], vec![vec![2.0, 1.8]]);
+        let figure = dead_parameters(&[CurvePair { name: "rope".to_owned(), healthy, defective }], "c").unwrap();
+        assert!(figure.svg.contains("rope") && figure.svg.contains("with the defect"));
+        assert_eq!(figure.csv.lines().nth(1), Some("rope,healthy,1,2,2.25,2.5"));
     }
 
     #[test]
