@@ -33,9 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let plain = tokenizers::Tokenizer::from_file(&path).map_err(|e| e.to_string())?;
             let ours = Tokenizer::load(&path)?;
             let plain_ids = |text: &&str| plain.encode_fast(*text, false).map(|found| found.get_ids().to_vec());
-            let (theirs, first) = passes(bytes, || {
-                pool.install(|| borrowed.par_iter().map(plain_ids).collect::<Result<Vec<_>, _>>())
-            })?;
+            let (theirs, first) =
+                passes(bytes, || pool.install(|| borrowed.par_iter().map(plain_ids).collect::<Result<Vec<_>, _>>()))?;
             let (mine, second) =
                 passes(bytes, || pool.install(|| ours.encode_all(borrowed.iter().copied())).map_err(|e| e.into()))?;
             for (i, pass) in ["first", "again"].into_iter().enumerate() {

@@ -46,7 +46,8 @@ pub fn study(options: &StudyOptions) -> Result<String, PipelineError> {
     let texts = texts(options)?;
     let sets = sets(&texts.parallel);
     let manifest = KnownTokenizers::built_in()?.tokenizers;
-    let mut work = Progress::new("study", (53 + SUPERWORDS.len() + UNIGRAM.len() + manifest.len()) as u64, "tokenizers");
+    let mut work =
+        Progress::new("study", (53 + SUPERWORDS.len() + UNIGRAM.len() + manifest.len()) as u64, "tokenizers");
     let (mut trained, shown) = train(&texts, &sets, &mut work)?;
     trained.extend(experiments(&texts, &sets, &mut work)?);
     let mut known = Vec::new();

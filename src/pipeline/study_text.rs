@@ -69,11 +69,7 @@ pub(super) fn texts(options: &StudyOptions) -> Result<Texts, PipelineError> {
     Ok(Texts { training, parallel: all.parallel, raw_parallel: outcome.parallel, scripts })
 }
 
-fn prepared(
-    documents: Vec<Document>,
-    outcome: &ReadOutcome,
-    recipe: &CorpusRecipe,
-) -> Result<Prepared, PipelineError> {
+fn prepared(documents: Vec<Document>, outcome: &ReadOutcome, recipe: &CorpusRecipe) -> Result<Prepared, PipelineError> {
     let mut progress = Progress::new("prepare", 4 * documents.len() as u64, "documents");
     let made = prepare_documents(documents, outcome.parallel.clone(), &outcome.protected, recipe, &mut progress)?;
     progress.finish(&format!("{} documents to train on", made.train.len()));

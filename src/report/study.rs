@@ -27,9 +27,10 @@ pub fn tables(study: &Study) -> String {
 
 /// All tables as a document.
 pub fn markdown(study: &Study) -> String {
-    let mut text = "# Fertility study\n\nWritten by `shikha fertility`; do not edit. Square brackets are 95 % bootstrap \
+    let mut text =
+        "# Fertility study\n\nWritten by `shikha fertility`; do not edit. Square brackets are 95 % bootstrap \
                     intervals over sentences.\nTime and memory are those of the machine that measured.\n"
-        .to_owned();
+            .to_owned();
     let mut put = |(title, table): (String, Table)| text += &format!("\n## {title}\n\n{}", table.to_markdown());
     put(texts(study));
     put(trial(study));
@@ -66,10 +67,20 @@ fn texts(study: &Study) -> (String, Table) {
 fn trial(study: &Study) -> (String, Table) {
     let header = ["text", "pattern", "vocabulary", "Bangla characters/token", "English characters/token"];
     let mut table = Table::new("trial", &header);
-    let rows = study.trained.iter().filter(|row| row.model == "BPE" && ["gpt2", "marks"].contains(&&*row.pre_tokenizer));
+    let rows =
+        study.trained.iter().filter(|row| row.model == "BPE" && ["gpt2", "marks"].contains(&&*row.pre_tokenizer));
     for row in rows.filter(|row| row.nfc && (row.asked == SIDE_BY_SIDE || row.text == "all")) {
-        let cell = |language| find(&row.measured, "par-ntrex", language).map_or(String::new(), |m| number(m.fertility.characters_per_token));
-        table.push(vec![row.text.clone(), row.pre_tokenizer.clone(), row.vocabulary.to_string(), cell("bn"), cell("en")]);
+        let cell = |language| {
+            find(&row.measured, "par-ntrex", language)
+                .map_or(String::new(), |m| number(m.fertility.characters_per_token))
+        };
+        table.push(vec![
+            row.text.clone(),
+            row.pre_tokenizer.clone(),
+            row.vocabulary.to_string(),
+            cell("bn"),
+            cell("en"),
+        ]);
     }
     ("What the trap and the cure depend on (par-ntrex)".to_owned(), table)
 }

@@ -55,12 +55,7 @@ impl Tokenizer {
 }
 
 /// Trains a model of any kind over the byte-level alphabet, and gives its `tokenizer.json`.
-pub(super) fn fit<M, T>(
-    texts: &[&str],
-    training: &Training,
-    model: M,
-    mut trainer: T,
-) -> Result<String, TokenizerError>
+pub(super) fn fit<M, T>(texts: &[&str], training: &Training, model: M, mut trainer: T) -> Result<String, TokenizerError>
 where
     M: Model + serde::Serialize + Send + Sync,
     T: Trainer<Model = M> + Sync,

@@ -46,7 +46,11 @@ pub fn cause(cause: &Cause) -> Result<Figure, ReportError> {
     let caption = format!(
         "{} languages, Universal Declaration of Human Rights; {} tokens trained on one half of the paragraphs, measured on the other; \
          95 % intervals; r = {:.2} [{:.2}, {:.2}].",
-        cause.languages.len(), cause.vocabulary, r.value, r.low, r.high
+        cause.languages.len(),
+        cause.vocabulary,
+        r.value,
+        r.low,
+        r.high
     );
     let svg = page(ID, title, &caption, |area| {
         let mut chart = ChartBuilder::on(area)
@@ -81,7 +85,8 @@ pub fn cause(cause: &Cause) -> Result<Figure, ReportError> {
         }
         Ok(())
     })?;
-    let mut csv = "language,characters,marks,gpt2_characters_per_token,marks_characters_per_token,loss,low,high\n".to_owned();
+    let mut csv =
+        "language,characters,marks,gpt2_characters_per_token,marks_characters_per_token,loss,low,high\n".to_owned();
     for l in &cause.languages {
         let (gpt2, kept, loss) = (l.gpt2.value, l.kept.value, l.loss);
         let _ = writeln!(

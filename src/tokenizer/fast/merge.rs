@@ -165,8 +165,9 @@ mod tests {
     #[test]
     fn scanning_and_sifting_agree() {
         let stream = Stream::new(5, "merges");
-        let merges: Vec<(u32, u32, u32)> =
-            (0..60).map(|i| (stream.below(2 * i, 4 + i) as u32, stream.below(2 * i + 1, 4 + i) as u32, 4 + i as u32)).collect();
+        let merges: Vec<(u32, u32, u32)> = (0..60)
+            .map(|i| (stream.below(2 * i, 4 + i) as u32, stream.below(2 * i + 1, 4 + i) as u32, 4 + i as u32))
+            .collect();
         let merges = Merges::new(merges.into_iter());
         for trial in 0..300u64 {
             let length = 1 + stream.below(1000 + trial, 60);

@@ -60,11 +60,7 @@ pub fn open(path: &Path, pattern: Option<PreTokenizer>) -> Result<AnyTokenizer, 
 }
 
 /// As [`open`], for the bytes of a file; `path` is its name.
-pub(super) fn parse(
-    bytes: &[u8],
-    path: &Path,
-    pattern: Option<PreTokenizer>,
-) -> Result<AnyTokenizer, TokenizerError> {
+pub(super) fn parse(bytes: &[u8], path: &Path, pattern: Option<PreTokenizer>) -> Result<AnyTokenizer, TokenizerError> {
     let kind = Kind::of(bytes);
     let refuse = |message: String| TokenizerError::Foreign { path: path.to_path_buf(), kind: kind.name(), message };
     if bytes.iter().all(u8::is_ascii_whitespace) {

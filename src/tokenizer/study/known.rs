@@ -95,15 +95,15 @@ impl KnownTokenizer {
     /// Where the file may lie: in each of `folders` by origin, package, revision and path; a crate's also
     /// in the source folder of cargo.
     fn places(&self, folders: &[PathBuf]) -> Vec<PathBuf> {
-        let inside = |folder: &PathBuf| {
-            folder.join(&self.origin).join(&self.package).join(&self.revision).join(&self.path)
-        };
+        let inside =
+            |folder: &PathBuf| folder.join(&self.origin).join(&self.package).join(&self.revision).join(&self.path);
         let mut places: Vec<PathBuf> = folders.iter().map(inside).collect();
         if self.origin == "crates.io" {
             let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
             let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
             let sources = home.map(|home| home.join("registry/src"));
-            let registries = sources.and_then(|sources| std::fs::read_dir(sources).ok()).into_iter().flatten().flatten();
+            let registries =
+                sources.and_then(|sources| std::fs::read_dir(sources).ok()).into_iter().flatten().flatten();
             let name = format!("{}-{}", self.package, self.revision);
             let mut found: Vec<PathBuf> = registries.map(|dir| dir.path().join(&name).join(&self.path)).collect();
             found.sort();
@@ -176,7 +176,10 @@ mod tests {
         let ours = crate::tokenizer::Tokenizer::train(&["আমি গাই আমি গাই"], &training).unwrap();
         ours.save(&path).unwrap();
         let found = tokenizer.measure(&folders, &set()).unwrap();
-        assert_eq!((found.vocabulary, found.model.as_deref(), found.why_not), (Some(ours.vocabulary_size()), Some("BPE"), None));
+        assert_eq!(
+            (found.vocabulary, found.model.as_deref(), found.why_not),
+            (Some(ours.vocabulary_size()), Some("BPE"), None)
+        );
         assert_eq!(found.measured[0].fertility.words, 2);
         tokenizer.sha256 = Some(hash_bytes(b"another"));
         assert!(tokenizer.measure(&folders, &set()).unwrap().why_not.unwrap().contains("another"));

@@ -178,11 +178,7 @@ fn peak_memory() -> Option<u64> {
 
 /// Measures a tokenizer on all sets; text is composed first unless it is to be
 /// measured as written.
-pub fn measure_set(
-    encoder: &dyn Encoder,
-    sets: &[TextSet],
-    compose: bool,
-) -> Result<Vec<Measured>, TokenizerError> {
+pub fn measure_set(encoder: &dyn Encoder, sets: &[TextSet], compose: bool) -> Result<Vec<Measured>, TokenizerError> {
     let mut measured: Vec<Measured> = Vec::new();
     for set in sets {
         let fertility = match compose {
@@ -197,11 +193,7 @@ pub fn measure_set(
     Ok(measured)
 }
 
-fn measure(
-    encoder: &dyn Encoder,
-    sets: &[TextSet],
-    compose: bool,
-) -> Result<(Vec<Measured>, f64), TokenizerError> {
+fn measure(encoder: &dyn Encoder, sets: &[TextSet], compose: bool) -> Result<(Vec<Measured>, f64), TokenizerError> {
     let start = Instant::now();
     let measured = measure_set(encoder, sets, compose)?;
     let bytes: u64 = measured.iter().map(|m| m.fertility.bytes).sum();
