@@ -6,13 +6,15 @@ mod known;
 mod superword;
 mod trained;
 mod unigram;
+mod usage;
 pub mod walk;
 
 pub use cause::{Cause, LanguageCause};
 pub use known::{Known, KnownTokenizer, KnownTokenizers};
 pub use superword::train_superwords;
-pub use trained::{Arm, Machine, Measured, RARE, TextSet, Trained, Usage, measure_set, run, timed};
+pub use trained::{Arm, Machine, Measured, TextSet, Trained, measure_set, run, timed};
 pub use unigram::train_unigram;
+pub use usage::{RARE, Usage};
 pub use walk::{Spelling, Walk};
 
 use crate::artifact::{Hash, hash_bytes};

@@ -4,12 +4,13 @@
 //! more pairs are merged in it. No merge of the first stage crosses a space, so doing all merges in the
 //! order of their ranks on the long pieces gives the tokens that the second stage began with.
 
+use crate::tokenizer::fast::Quick;
 use crate::tokenizer::pre_tokenizer::SUPERWORDS;
 use crate::tokenizer::{Tokenizer, TokenizerError};
 use fancy_regex::Regex;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::path::Path;
 
 /// Words of a token, at most.
@@ -57,11 +58,11 @@ fn pieces(first: &Tokenizer, texts: &[&str]) -> Result<Vec<(Vec<u32>, i64)>, Tok
 struct Merger {
     pieces: Vec<(Vec<u32>, i64)>,
     tokens: Vec<Vec<u8>>,
-    known: HashMap<Vec<u8>, u32>,
+    known: HashMap<Vec<u8>, u32, Quick>,
     merges: Vec<Pair>,
-    counts: HashMap<Pair, i64>,
+    counts: HashMap<Pair, i64, Quick>,
     /// Pieces that may hold the pair.
-    places: HashMap<Pair, Vec<u32>>,
+    places: HashMap<Pair, Vec<u32>, Quick>,
     heap: BinaryHeap<(i64, Reverse<Pair>)>,
 }
 
@@ -70,7 +71,7 @@ impl Merger {
         let tokens: Vec<Vec<u8>> =
             (0..first.vocabulary_size() as u32).map(|id| first.token_bytes(id).unwrap_or_default()).collect();
         let known = tokens.iter().enumerate().map(|(id, bytes)| (bytes.clone(), id as u32)).collect();
-        let (mut counts, mut places): (HashMap<Pair, i64>, HashMap<Pair, Vec<u32>>) = Default::default();
+        let (mut counts, mut places): (HashMap<Pair, i64, Quick>, HashMap<Pair, Vec<u32>, Quick>) = Default::default();
         for (at, (ids, count)) in pieces.iter().enumerate() {
             for pair in ids.windows(2).map(|pair| (pair[0], pair[1])) {
                 *counts.entry(pair).or_default() += count;
@@ -114,7 +115,7 @@ impl Merger {
 
     /// Replaces the pair everywhere and keeps the counts of its neighbours.
     fn merge(&mut self, pair: Pair, id: u32) {
-        let mut risen: BTreeMap<Pair, ()> = BTreeMap::new();
+        let mut risen: BTreeSet<Pair> = BTreeSet::new();
         for at in self.places.remove(&pair).unwrap_or_default() {
             let (ids, count) = &mut self.pieces[at as usize];
             let mut merged = Vec::with_capacity(ids.len());
@@ -143,13 +144,13 @@ impl Merger {
                     if places.last() != Some(&at) {
                         places.push(at);
                     }
-                    risen.insert(new, ());
+                    risen.insert(new);
                 }
             }
             *ids = merged;
         }
         self.counts.remove(&pair);
-        for (new, ()) in risen {
+        for new in risen {
             self.heap.push((self.counts[&new], Reverse(new)));
         }
     }

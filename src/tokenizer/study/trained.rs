@@ -1,9 +1,9 @@
 //! Each pre-tokenizer at each vocabulary, on the same text, measured on the same sets.
 
+use super::Usage;
 use crate::artifact::Hash;
 use crate::tokenizer::fertility::{self, Fertility};
 use crate::tokenizer::{Encoder, PreTokenizer, Tokenizer, TokenizerError, Training};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -57,37 +57,6 @@ pub struct Trained {
     pub measured: Vec<Measured>,
     /// What depends on the machine.
     pub machine: Machine,
-}
-
-/// How a tokenizer uses its vocabulary: an embedding that is hardly ever met is hardly trained.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Usage {
-    /// Tokens of the training text.
-    pub tokens: u64,
-    /// Share of the vocabulary that occurs fewer than [`RARE`] times in it.
-    pub rare: f64,
-}
-
-/// Fewer occurrences are rare.
-pub const RARE: u64 = 100;
-
-impl Usage {
-    /// Counts the tokens of `texts`.
-    ///
-    /// # Errors
-    /// [`TokenizerError::Use`] when encoding fails.
-    pub fn of(encoder: &dyn Encoder, texts: &[&str]) -> Result<Self, TokenizerError> {
-        let mut counts = vec![0u64; encoder.vocabulary_size()];
-        for batch in texts.chunks(1024) {
-            let encoded = batch.par_iter().map(|text| encoder.encode_text(text)).collect::<Result<Vec<_>, _>>()?;
-            for id in encoded.iter().flat_map(|encoded| &encoded.ids) {
-                counts[*id as usize] += 1;
-            }
-        }
-        let rare = counts.iter().filter(|count| **count < RARE).count();
-        Ok(Usage { tokens: counts.iter().sum(), rare: rare as f64 / counts.len().max(1) as f64 })
-    }
 }
 
 /// A tokenizer on one set.
