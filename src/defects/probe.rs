@@ -32,14 +32,13 @@ pub fn differences(op: &dyn Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result
     let slope = |i| Ok((at(i, step)? - at(i, -step)?) / (2.0 * step));
     let expected = (0..base.len()).map(slope).collect::<Result<Vec<f64>>>()?;
     let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let var = Var::from_tensor(x)?;
+    let (var, size) = (Var::from_tensor(x)?, norm(&expected));
     let Some(found) = loss(op, &var)?.backward()?.get(&var).cloned() else {
-        let size = norm(&expected);
         return Ok((size > 0.0, format!("autograd gives no gradient; finite differences give one of norm {size:.3}")));
     };
     let found: Vec<f64> = found.flatten_all()?.to_dtype(DType::F64)?.to_vec1()?;
     let error: Vec<f64> = found.iter().zip(&expected).map(|(a, b)| a - b).collect();
-    let relative = norm(&error) / norm(&expected).max(1e-12);
+    let relative = norm(&error) / size.max(1e-12);
     let seen = format!("relative error against finite differences {relative:.1e}");
     Ok((relative > tolerance || relative.is_nan(), seen))
 }

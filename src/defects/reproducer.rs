@@ -7,7 +7,7 @@ use std::fmt::Write;
 const PROBE: &str = include_str!("probe.rs");
 
 /// A self-contained `main.rs` that prints whether the defect is present, with the numbers that show it, and the
-/// `Cargo.toml` it needs as comments above; `None` where there is nothing to run here.
+/// crates it needs as a comment above; `None` where there is nothing to run here.
 ///
 /// It is made of what stands between the marks in the entry's file, and of the helpers it calls.
 pub fn reproducer(entry: &Entry) -> Option<String> {
@@ -19,15 +19,15 @@ pub fn reproducer(entry: &Entry) -> Option<String> {
         Check::Shown { .. } => (String::new(), "defect()?"),
         Check::Elsewhere(_) => return None,
     };
-    let mut text = format!("// {}\n// Cargo.toml: [dependencies]\n", entry.title);
-    let _ = writeln!(text, "//   candle-core = \"={CANDLE}\"\n//   candle-nn = \"={CANDLE}\"");
+    let mut text = format!("// {}\n// cargo add candle-core@={CANDLE} candle-nn@={CANDLE}\n", entry.title);
     text += "#![allow(unused, deprecated)]\nuse candle_core::*;\n";
     for line in entry.source.lines().filter(|line| needed(line)) {
         let _ = writeln!(text, "{line}");
     }
     let _ = write!(text, "\n{own}\n{helpers}\nfn main() -> Result<()> {{\n    let (present, seen) = {call};\n");
-    text += "    println!(\"{}: {seen}\", if present { \"present\" } else { \"absent\" });\n    Ok(())\n}\n";
-    Some(text.replace("\n\n\n", "\n\n"))
+    text += "    Ok(println!(\"{}: {seen}\", if present { \"present\" } else { \"absent\" }))\n}\n";
+    // A documented function needs no empty line above it.
+    Some(text.replace("\n\n\n", "\n\n").replace("\n}\n\n///", "\n}\n///"))
 }
 
 /// The part of a file that the reproducer takes.

@@ -29,8 +29,7 @@ fn places(rows: usize) -> Result<Tensor> {
 }
 
 fn defect(x: &Tensor) -> Result<Tensor> {
-    let source = tensor(x.dims(), 2, x.dtype())?;
-    x.scatter_add(&places(x.dim(0)?)?, &source, 1)
+    x.scatter_add(&places(x.dim(0)?)?, &tensor(x.dims(), 2, x.dtype())?, 1)
 }
 // }
 
