@@ -71,7 +71,8 @@ impl Merger {
         let tokens: Vec<Vec<u8>> =
             (0..first.vocabulary_size() as u32).map(|id| first.token_bytes(id).unwrap_or_default()).collect();
         let known = tokens.iter().enumerate().map(|(id, bytes)| (bytes.clone(), id as u32)).collect();
-        let (mut counts, mut places): (HashMap<Pair, i64, Quick>, HashMap<Pair, Vec<u32>, Quick>) = Default::default();
+        let mut counts: HashMap<Pair, i64, Quick> = HashMap::default();
+        let mut places: HashMap<Pair, Vec<u32>, Quick> = HashMap::default();
         for (at, (ids, count)) in pieces.iter().enumerate() {
             for pair in ids.windows(2).map(|pair| (pair[0], pair[1])) {
                 *counts.entry(pair).or_default() += count;
