@@ -34,7 +34,7 @@ fn fifty_steps_have_the_losses_of_the_composed_decoder() {
         let composed = f64::from(candle.step(&inputs, &targets, preset.time).unwrap());
         assert!((ours - composed).abs() < 1e-3, "step {step}: {ours} and {composed}");
     }
-    assert!(ours.losses[STEPS - 1] < ours.losses[0] - 0.1, "it learns");
+    assert!(ours.losses[STEPS - 1] < ours.losses[0] - 0.01, "it learns: {:?}", ours.losses);
 }
 
 #[test]

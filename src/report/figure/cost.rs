@@ -25,7 +25,7 @@ pub fn cost(points: &[CostPoint], caption: &str) -> Result<Figure, ReportError> 
     if dimensions.is_empty() {
         return Err(failed(ID)("there are no points to draw"));
     }
-    let title = "What a step costs: time and memory grow no faster than the model or its batch";
+    let title = "What a step costs when one size grows, beside a line that grows as fast as the size";
     let svg = page_of(ID, HEIGHT, title, caption, |area| {
         let panels = area.split_evenly((dimensions.len().div_ceil(2), 2));
         for (panel, dimension) in panels.iter().zip(&dimensions) {
