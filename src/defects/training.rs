@@ -70,17 +70,20 @@ pub fn sandwich(middle: impl Fn(&Tensor) -> Result<Tensor>, shape: &[usize], see
     })
 }
 
+/// An op of three tensors.
+pub type Ternary = fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>;
+
 /// The places of a small decoder that a defect can stand in.
 #[derive(Clone, Copy)]
 pub struct Decoder {
     /// Norm of [rows, WIDTH] with a gain.
     pub norm: fn(&Tensor, &Tensor) -> Result<Tensor>,
     /// Turns [batch, heads, time, head] by tables of cos and sin.
-    pub turn: fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>,
+    pub turn: Ternary,
     /// Softmax over the last axis.
     pub softmax: fn(&Tensor) -> Result<Tensor>,
     /// Attention of its own over turned queries, keys and values, in place of the composed one.
-    pub attend: Option<fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>>,
+    pub attend: Option<Ternary>,
     /// The loss of logits [rows, vocabulary].
     pub loss: fn(&Tensor, &Tensor) -> Result<Tensor>,
     /// Type of the variables.
