@@ -50,12 +50,16 @@ struct StudyArgs {
     /// Where the measurements go
     #[arg(long, value_name = "DIR", default_value = STUDY)]
     out: PathBuf,
+    /// Measure the well-known tokenizers again and keep the rest of the stored study
+    #[arg(long)]
+    known_only: bool,
 }
 
 impl StudyArgs {
     fn run(&self) -> Result<String, Box<dyn Error>> {
         let mirror = self.mirror.clone().filter(|path| !path.as_os_str().is_empty());
-        let options = StudyOptions { mirror, tokenizers: self.tokenizers.clone(), out: self.out.clone() };
+        let (tokenizers, out) = (self.tokenizers.clone(), self.out.clone());
+        let options = StudyOptions { mirror, tokenizers, out, known_only: self.known_only };
         Ok(study(&options)?)
     }
 }

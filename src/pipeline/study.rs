@@ -6,8 +6,8 @@ use crate::artifact::{Hash, hash_file, write_atomic};
 use crate::progress::Progress;
 use crate::report::{figure, study as report};
 use crate::tokenizer::study::{
-    Arm, KnownTokenizers, Machine, Study, TextSet, Trained, Usage, cause, measure_set, run, timed, train_superwords,
-    train_unigram, walk,
+    Arm, KnownTokenizer, KnownTokenizers, Machine, Study, TextSet, Trained, Usage, cause, measure_set, run, timed,
+    train_superwords, train_unigram, walk,
 };
 use crate::tokenizer::{Encoder, PreTokenizer, Tokenizer, TokenizerError, Training};
 use std::path::{Path, PathBuf};
@@ -36,6 +36,8 @@ pub struct StudyOptions {
     pub tokenizers: Vec<PathBuf>,
     /// Where the measurements go.
     pub out: PathBuf,
+    /// Measures the well-known tokenizers again and keeps the rest of the study in `out`.
+    pub known_only: bool,
 }
 
 /// Runs the study, stores what it measured in `out`, and gives the tables.
@@ -43,9 +45,15 @@ pub struct StudyOptions {
 /// # Errors
 /// When a text is missing or wrong, training fails or a file cannot be written.
 pub fn study(options: &StudyOptions) -> Result<String, PipelineError> {
+    let kept = if options.known_only { Some(load_study(&options.out)?) } else { None };
     let texts = texts(options)?;
     let sets = sets(&texts.parallel);
     let manifest = KnownTokenizers::built_in()?.tokenizers;
+    if let Some(kept) = kept {
+        let measure = |tokenizer: KnownTokenizer| tokenizer.measure(&options.tokenizers, &sets);
+        let known = manifest.into_iter().map(measure).collect::<Result<Vec<_>, _>>()?;
+        return store(&Study { known, ..kept }, &options.out);
+    }
     let mut work =
         Progress::new("study", (53 + SUPERWORDS.len() + UNIGRAM.len() + manifest.len()) as u64, "tokenizers");
     let (mut trained, shown) = train(&texts, &sets, &mut work)?;
@@ -65,11 +73,16 @@ pub fn study(options: &StudyOptions) -> Result<String, PipelineError> {
         walks,
         spellings,
     };
-    let path = options.out.join(STUDY);
-    write_json(&path, &study)?;
-    write_json(&options.out.join(HASH), &hash_file(&path)?)?;
-    write_atomic(&options.out.join("study.md"), report::markdown(&study).as_bytes())?;
-    Ok(report::tables(&study))
+    store(&study, &options.out)
+}
+
+/// Stores a study with its hash and its tables, which are given to print.
+fn store(study: &Study, directory: &Path) -> Result<String, PipelineError> {
+    let path = directory.join(STUDY);
+    write_json(&path, study)?;
+    write_json(&directory.join(HASH), &hash_file(&path)?)?;
+    write_atomic(&directory.join("study.md"), report::markdown(study).as_bytes())?;
+    Ok(report::tables(study))
 }
 
 /// Draws the figures of a stored study into `figures` and writes its tables beside the measurements.

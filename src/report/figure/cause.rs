@@ -9,25 +9,22 @@ use std::fmt::Write;
 
 const ID: &str = "fertility-cause";
 
-/// Languages with a label: the ends, the middle and what does not lie on the line. Code, name, and
-/// whether the name stands to the left of the point.
-const LABELS: [(&str, &str, bool); 16] = [
-    ("ben", "Bangla", true),
-    ("eng", "English, and others without marks", false),
-    ("hin", "Hindi", false),
-    ("tam", "Tamil", true),
-    ("mal", "Malayalam", false),
-    ("mya", "Burmese", true),
-    ("shn", "Shan", true),
-    ("div", "Dhivehi", false),
-    ("khm", "Khmer", false),
-    ("tha", "Thai", false),
-    ("lao", "Lao", false),
-    ("bod", "Tibetan", false),
-    ("yor", "Yoruba", false),
-    ("sin", "Sinhala", true),
-    ("ccp", "Chakma", false),
-    ("urd", "Urdu", false),
+/// Languages with a label: the ends, the middle and what does not lie on the line. Code, name, whether the
+/// name stands to the left of the point, and how much higher.
+const LABELS: [(&str, &str, bool, f64); 13] = [
+    ("ben", "Bangla", true, 0.035),
+    ("eng", "English, and others without marks", false, -0.008),
+    ("tam", "Tamil", true, 0.0),
+    ("mal", "Malayalam", false, 0.0),
+    ("mya", "Burmese", true, 0.0),
+    ("shn", "Shan", true, 0.0),
+    ("div", "Dhivehi", false, 0.0),
+    ("tha", "Thai", true, 0.0),
+    ("lao", "Lao", false, 0.0),
+    ("bod", "Tibetan", false, 0.0),
+    ("yor", "Yoruba", false, 0.0),
+    ("sin", "Sinhala", true, 0.0),
+    ("ccp", "Chakma", false, 0.0),
 ];
 
 /// Draws a point for every language, with its interval.
@@ -44,8 +41,7 @@ pub fn cause(cause: &Cause) -> Result<Figure, ReportError> {
     let title = "The cause: the more combining marks a script writes, the more GPT-2's pattern loses on it";
     let r = cause.correlation;
     let caption = format!(
-        "{} languages, Universal Declaration of Human Rights; {} tokens trained on one half of the paragraphs, measured on the other; \
-         95 % intervals; r = {:.2} [{:.2}, {:.2}].",
+        "{} UDHR translations; {} tokens trained on half the paragraphs, tested on the other; 95 % intervals; r = {:.2} [{:.2}, {:.2}].",
         cause.languages.len(),
         cause.vocabulary,
         r.value,
@@ -75,11 +71,11 @@ pub fn cause(cause: &Cause) -> Result<Figure, ReportError> {
             let bar = [(at.0, language.loss.low), (at.0, language.loss.high)];
             chart.draw_series([PathElement::new(bar.to_vec(), colour.mix(0.4))]).map_err(failed(ID))?;
             chart.draw_series([Circle::new(at, 4, colour.mix(0.85).filled())]).map_err(failed(ID))?;
-            if let Some((_, name, left)) = LABELS.iter().find(|(code, ..)| *code == language.language) {
+            if let Some((_, name, left, up)) = LABELS.iter().find(|(code, ..)| *code == language.language) {
                 let (side, shift) = if *left { (HPos::Right, -0.006) } else { (HPos::Left, 0.006) };
                 let style = anchored(12, &colour, side, VPos::Center);
                 chart
-                    .draw_series([Text::new((*name).to_owned(), (at.0 + shift * x / 0.65, at.1), style)])
+                    .draw_series([Text::new((*name).to_owned(), (at.0 + shift * x / 0.65, at.1 + up), style)])
                     .map_err(failed(ID))?;
             }
         }

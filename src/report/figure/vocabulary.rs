@@ -44,7 +44,7 @@ pub fn vocabulary(trained: &[Trained]) -> Result<Figure, ReportError> {
         let mut chart = ChartBuilder::on(area)
             .x_label_area_size(38)
             .y_label_area_size(52)
-            .build_cartesian_2d(left - 0.2..right + 1.3, 1.0..top * 1.05)
+            .build_cartesian_2d(left - 0.2..right + 1.3, 0.0..top * 1.05)
             .map_err(failed(ID))?;
         chart
             .configure_mesh()
