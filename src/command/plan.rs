@@ -60,10 +60,10 @@ impl PlanArgs {
             None => println!("cost                not computed: give --price"),
         }
         if self.measure {
-            measure(&recipe, &plan)
-        } else {
-            Ok(println!("measured here       not measured: give --measure"))
+            return measure(&recipe, &plan);
         }
+        println!("measured here       not measured: give --measure");
+        Ok(())
     }
 
     fn peak(&self) -> Result<(f64, &'static str), String> {
