@@ -86,7 +86,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Runs every         let outcome = |aspect| Outcome::from(child::<Verdict>(program, entry, aspect, limits)); of `entry`, each as `program defects --child ID --aspect NAME`.
+    /// Runs every aspect of `entry`, each as `program defects --child ID --aspect NAME`.
     pub fn of(program: &Path, entry: &Entry, limits: Limits) -> Self {
         let outcome = |aspect| match child::<Verdict>(program, entry, aspect, limits) {
             Ok(verdict) => Outcome::Verdict(verdict),
