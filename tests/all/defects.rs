@@ -63,7 +63,8 @@ fn gradients_are_caught(record: &Record) {
 fn the_stored_outcomes_are_these(records: &[Record]) {
     let stored: Outcomes = serde_json::from_str(include_str!("../../defects/outcomes.json")).unwrap();
     let verdicts = |records: &[Record]| {
-        let of = |r: &Record| (r.id.clone(), r.verdict(), r.curves.short(), r.arbiter.caught(), r.reading);
+        // Whether a curve lies outside the band of healthy ones may hang on the last bits of another CPU.
+        let of = |r: &Record| (r.id.clone(), r.verdict(), r.curves.silent(), r.arbiter.caught(), r.reading);
         records.iter().map(of).collect::<Vec<_>>()
     };
     assert_eq!(verdicts(&stored.records), verdicts(records), "run `make defects-store`");
