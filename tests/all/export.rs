@@ -1,6 +1,9 @@
-//! Tests of export: nothing is lost on the way out and back, and what does not fit is refused.
+//! Tests of export: another program's Llama gives the same logits, and nothing is lost on the way back.
 
-use shikha::model::{Config, Parameters, WeightType, initialise};
+use candle_core::{DType, Device, Tensor};
+use candle_nn::VarBuilder;
+use candle_transformers::models::llama::{Cache, Llama, LlamaConfig};
+use shikha::model::{Config, Parameters, Session, WeightType, initialise};
 use shikha::pipeline::{Exported, Options, Pipeline};
 use shikha::recipe::{Recipe, TokenizerRecipe};
 use shikha::report::Card;
@@ -26,6 +29,34 @@ fn model(tied: bool) -> Exported {
 fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
     entries.map(|e| (e.file_name().into_string().unwrap(), std::fs::read(e.path()).unwrap())).collect()
+}
+
+#[test]
+fn candle_transformers_gives_the_same_logits() {
+    for tied in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let ours = model(tied);
+        ours.save(dir.path(), WeightType::F32).unwrap();
+        let text = std::fs::read(dir.path().join("config.json")).unwrap();
+        let config = serde_json::from_slice::<LlamaConfig>(&text).unwrap().into_config(false);
+        let weights = std::fs::read(dir.path().join("model.safetensors")).unwrap();
+        let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu).unwrap();
+        let theirs = Llama::load(weights, &config).unwrap();
+        let mut ids = vec![ours.tokenizer.end_of_text()];
+        ids.extend(ours.tokenizer.encode(&"আমার সোনার বাংলা, the sky is blue. ".repeat(4)).unwrap());
+        ids.truncate(40);
+        assert!(ids.len() > 12, "{}", ids.len());
+        let mut session = Session::new(&ours.config, &ours.parameters);
+        for length in 1..=ids.len() {
+            let own = session.extend(&ids[length - 1..length]).unwrap();
+            let mut cache = Cache::new(false, DType::F32, &config, &Device::Cpu).unwrap();
+            let input = Tensor::new(&ids[..length], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
+            let other = theirs.forward(&input, 0, &mut cache).unwrap().squeeze(0).unwrap().to_vec1::<f32>().unwrap();
+            let gap = own.iter().zip(&other).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            let size = own.iter().fold(0.0f32, |most, x| most.max(x.abs()));
+            assert!(gap < 1e-4 && size > 0.5, "tied {tied}, position {length}: {gap} of {size}");
+        }
+    }
 }
 
 #[test]
