@@ -32,6 +32,8 @@ mod defects;
 mod eval;
 #[path = "all/export.rs"]
 mod export;
+#[path = "all/kept.rs"]
+mod kept;
 #[path = "all/model.rs"]
 mod model;
 #[path = "all/ops.rs"]
@@ -46,6 +48,8 @@ mod ops_optimizer;
 mod ops_refusals;
 #[path = "all/pipeline.rs"]
 mod pipeline;
+#[path = "all/report.rs"]
+mod report;
 #[path = "all/study.rs"]
 mod study;
 #[path = "all/tokenizer.rs"]

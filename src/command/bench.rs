@@ -1,6 +1,7 @@
 //! `shikha bench`: how fast this machine trains.
 
 use clap::{Args, Subcommand};
+use shikha::artifact::write_atomic;
 use shikha::recipe::Precision;
 use shikha::report::{cost, figure};
 use shikha::train::bench::{BenchResult, Preset, Sizes, bench};
@@ -58,7 +59,7 @@ pub struct CostArgs {
     /// Steps of each model
     #[arg(long, default_value_t = 4)]
     steps: usize,
-    /// Folder for the figure and its table
+    /// Folder for cost.json, the figure and its numbers
     #[arg(long, default_value = "runs/bench")]
     out: PathBuf,
 }
@@ -121,6 +122,9 @@ impl CostArgs {
         let points = curve::measure(&Preset::named(&self.preset)?, &child)?;
         let table = cost::table(&points);
         print!("{}", table.to_text(118));
+        let mut text = serde_json::to_vec_pretty(&points)?;
+        text.push(b'\n');
+        write_atomic(&self.out.join("cost.json"), &text)?;
         figure::cost(&points, &cost::caption(&points))?.save(&self.out)?;
         Ok(())
     }

@@ -2,9 +2,11 @@
 
 mod arbiter;
 mod bench;
+mod claims;
 mod defects;
 mod export;
 mod fertility;
+mod figures;
 mod generate;
 mod plan;
 
@@ -47,8 +49,10 @@ enum Command {
     Export(export::ExportArgs),
     /// Read a Hugging Face Llama directory back
     Import(export::ImportArgs),
-    /// Draw the figures and write the tables of a run
-    Figures(RunArgs),
+    /// Draw every figure and table of the report from what is stored, or those of a run
+    Figures(figures::FiguresArgs),
+    /// Keep what a finished run measured, and its weights as bf16, small enough to commit
+    Keep(figures::KeepArgs),
     /// Judge another framework's gradients, or measure the arbiter on its fault corpus
     #[command(subcommand)]
     Arbiter(arbiter::ArbiterCommand),
@@ -60,7 +64,7 @@ enum Command {
     #[command(subcommand)]
     Bench(bench::BenchCommand),
     /// Print what the report claims beside what was measured
-    Claims(RunArgs),
+    Claims(claims::ClaimsArgs),
 }
 
 /// Which run, and where.
@@ -129,12 +133,13 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         }
         Command::Export(args) => args.run()?,
         Command::Import(args) => args.run()?,
-        Command::Figures(args) => print!("{}", args.open()?.figures()?),
+        Command::Figures(args) => print!("{}", args.run()?),
+        Command::Keep(args) => print!("{}", args.run()?),
         Command::Arbiter(command) => command.run()?,
         Command::Defects(args) => args.run()?,
         Command::Plan(args) => args.run()?,
         Command::Bench(command) => command.run()?,
-        Command::Claims(args) => print!("{}", args.open()?.claims()?),
+        Command::Claims(args) => print!("{}", args.run()?),
     }
     Ok(())
 }

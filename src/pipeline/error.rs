@@ -59,6 +59,12 @@ pub enum PipelineError {
         /// The file.
         path: PathBuf,
     },
+    /// Committed figures or tables are not what the stored measurements give.
+    #[error("not what the stored measurements give: {}; `make figures` draws them again", files.join(", "))]
+    Stale {
+        /// Paths in the repository.
+        files: Vec<String>,
+    },
     /// The run directory holds the checkpoints of another recipe.
     #[error(
         "{}: holds checkpoints of another recipe ({} differ); use another --run-dir, or start over here with --force",

@@ -72,7 +72,7 @@ fn make_evaluation(root: &Path) -> Result<(), PipelineError> {
     write_json(&root.join(EVAL), &report)
 }
 
-fn table(report: &EvalReport) -> Table {
+pub(super) fn table(report: &EvalReport) -> Table {
     let header = ["language", "domain", "documents", "model", "nats/token", "nats/character", "nats/byte"];
     let mut table = Table::new("eval", &header);
     for group in &report.groups {

@@ -2,7 +2,7 @@
 
 use super::choice::CHOICE;
 use super::evaluate::EVAL;
-use super::report::Results;
+use super::results::Results;
 use super::text::{BALANCE, FERTILITY, NAIVE};
 use super::train::METRICS;
 use crate::report::{Measured, choice};

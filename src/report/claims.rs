@@ -97,14 +97,14 @@ impl Ledger {
 }
 
 impl Claim {
-    fn reported(&self) -> String {
+    pub(super) fn reported(&self) -> String {
         match (self.reported, &self.reported_text) {
             (Some(value), _) => format!("{}{}", if self.about { "about " } else { "" }, self.with_unit(&stated(value))),
             (None, text) => text.clone().unwrap_or_default(),
         }
     }
 
-    fn measured(&self, measurements: &Measurements) -> String {
+    pub(super) fn measured(&self, measurements: &Measurements) -> String {
         match measurements.values.get(&self.id) {
             Some(m) => {
                 let value = self.with_unit(&number(m.value));

@@ -15,7 +15,7 @@ pub fn table(points: &[CostPoint]) -> Table {
             _ => String::new(),
         };
         table.push(vec![
-            point.dimension.to_owned(),
+            point.dimension.clone(),
             point.size.to_string(),
             format!("{:.2} M", point.result.parameters as f64 / 1e6),
             format!("{:.3}", point.seconds()),

@@ -12,6 +12,10 @@ pub mod defects;
 mod error;
 pub mod figure;
 mod measured;
+mod numbers;
+pub mod registry;
+mod sources;
+pub mod speed;
 pub mod study;
 mod table;
 
@@ -20,4 +24,6 @@ pub use card::{Card, CardLoss, CardSource, CardTraining};
 pub use claims::{Claim, Ledger};
 pub use error::ReportError;
 pub use measured::{Measured, Measurements};
+pub use numbers::Numbers;
+pub use sources::sources;
 pub use table::Table;

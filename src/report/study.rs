@@ -45,6 +45,12 @@ pub fn markdown(study: &Study) -> String {
     text
 }
 
+/// The tables of the report, by their ids in the registry, measured on NTREX.
+pub fn generated(study: &Study) -> [(&'static str, Table); 3] {
+    let set = "par-ntrex";
+    [("study-trial", trial(study).1), ("study-trained", trained(study, set).1), ("study-known", known(study, set).1)]
+}
+
 fn set_names(study: &Study) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for measured in study.trained.iter().flat_map(|row| &row.measured) {

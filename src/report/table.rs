@@ -24,6 +24,15 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// The table without one of its columns; all of it when it has no such column.
+    pub fn without(mut self, column: &str) -> Self {
+        if let Some(at) = self.header.iter().position(|name| name == column) {
+            self.header.remove(at);
+            self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+        self
+    }
+
     /// The table as a polars frame of strings.
     ///
     /// # Errors

@@ -5,14 +5,16 @@ use super::TrainError;
 use super::bench::{BenchResult, Preset, Sizes};
 use crate::progress::Progress;
 use crate::recipe::Precision;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// One model of a curve.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CostPoint {
     /// The size that differs from the preset: `length`, `width`, `vocabulary` or `batch`.
-    pub dimension: &'static str,
+    pub dimension: String,
     /// Its value.
     pub size: usize,
     /// Tokens of a step.
@@ -65,7 +67,7 @@ pub fn measure(preset: &Preset, child: &Child) -> Result<Vec<CostPoint>, TrainEr
             let sizes = sizes(dimension, size);
             let resized = preset.clone().resized(&sizes)?;
             let result = child.run(preset.name, &sizes)?;
-            points.push(CostPoint { dimension, size, tokens: resized.batch * resized.time, result });
+            points.push(CostPoint { dimension: dimension.to_owned(), size, tokens: resized.batch * resized.time, result });
             progress.advance(1, &format!("{dimension} {size}"));
         }
     }

@@ -7,7 +7,7 @@ use shikha::train::{deterministic_hash, read_metrics};
 use std::path::Path;
 
 /// The pocket recipe, cut to a few seconds.
-fn recipe(seed: u64) -> Recipe {
+pub(crate) fn recipe(seed: u64) -> Recipe {
     let mut recipe = Recipe::load("pocket").unwrap();
     recipe.seed = seed;
     recipe.tokenizer.vocabulary = 1500;
@@ -24,7 +24,7 @@ fn open(recipe: Recipe, root: &Path, force: bool) -> Pipeline {
 }
 
 /// Runs everything; gives the table and the stages that ran.
-fn run(recipe: Recipe, root: &Path) -> (String, Vec<String>) {
+pub(crate) fn run(recipe: Recipe, root: &Path) -> (String, Vec<String>) {
     let mut pipeline = open(recipe, root, false);
     let table = pipeline.reproduce().unwrap();
     let ran = pipeline.log().iter().filter(|(_, made)| *made == Made::Now).map(|(name, _)| name.clone()).collect();

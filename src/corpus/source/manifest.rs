@@ -108,6 +108,17 @@ pub enum LicenceRisk {
     Medium,
 }
 
+impl LicenceRisk {
+    /// The name in manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            LicenceRisk::None => "none",
+            LicenceRisk::Low => "low",
+            LicenceRisk::Medium => "medium",
+        }
+    }
+}
+
 impl Manifest {
     /// Reads a built-in manifest (`pocket`, `small`, `eval`) or, when the name is none of these, a file.
     ///

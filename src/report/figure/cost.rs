@@ -20,7 +20,7 @@ type Growth = (&'static str, RGBColor, Vec<(f64, f64)>);
 /// # Errors
 /// [`ReportError::Figure`] when there is nothing to draw.
 pub fn cost(points: &[CostPoint], caption: &str) -> Result<Figure, ReportError> {
-    let mut dimensions: Vec<&str> = points.iter().map(|p| p.dimension).collect();
+    let mut dimensions: Vec<&str> = points.iter().map(|p| p.dimension.as_str()).collect();
     dimensions.dedup();
     if dimensions.is_empty() {
         return Err(failed(ID)("there are no points to draw"));

@@ -1,0 +1,153 @@
+//! Every figure and table of the report again, from the stored measurements alone: no text, no training, no network.
+
+use super::kept::{self, REFERENCE};
+use super::report::{DEFECTS, reference};
+use super::{PipelineError, load_study, read_json};
+use crate::artifact::write_atomic;
+use crate::corpus::source::Manifest;
+use crate::defects::{Matrix, Outcomes};
+use crate::error::FileError;
+use crate::report::figure::{self, Figure};
+use crate::report::registry::{Kind, REGISTRY};
+use crate::report::{Ledger, Numbers, Table, arbiter, arithmetic, cost, defects, sources, speed, study};
+use crate::train::Summary;
+use crate::train::bench::Preset;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const STUDY: &str = "checkpoints/fertility";
+const MATRIX: &str = "defects/matrix/candle.json";
+const SCORE: &str = "checkpoints/arbiter/score.json";
+const BENCH: &str = "checkpoints/bench";
+const NUMBERS: &str = "paper/generated/numbers.json";
+
+/// Files by their path in the repository.
+pub type Drawn = BTreeMap<String, Vec<u8>>;
+
+/// Draws every figure and table of the registry from what is stored in the repository at `root`.
+///
+/// # Errors
+/// When a stored measurement is missing, was changed or does not parse.
+pub fn redraw(root: &Path) -> Result<Drawn, PipelineError> {
+    let mut drawn = Stage::default();
+    let ledger = Ledger::built_in()?;
+    run(root, &ledger, &mut drawn)?;
+    fertility(root, &mut drawn)?;
+    catalogue(root, &mut drawn)?;
+    bench(root, &mut drawn)?;
+    drawn.table("arithmetic", &arithmetic(&ledger)?)?;
+    drawn.table("sources", &sources(&Manifest::load("small")?))?;
+    drawn.files.insert(NUMBERS.to_owned(), drawn.numbers.to_json()?.into_bytes());
+    Ok(drawn.files)
+}
+
+/// Redraws and writes what changed; a line a file.
+///
+/// # Errors
+/// As [`redraw`], and when a file cannot be written.
+pub fn redraw_into(root: &Path) -> Result<String, PipelineError> {
+    let drawn = redraw(root)?;
+    let mut lines = String::new();
+    for (name, bytes) in &drawn {
+        let path = root.join(name);
+        if std::fs::read(&path).ok().as_deref() != Some(bytes) {
+            write_atomic(&path, bytes)?;
+            lines += &format!("{}\n", path.display());
+        }
+    }
+    Ok(lines + &format!("{} files are what the stored measurements give\n", drawn.len()))
+}
+
+/// Redraws and compares with what lies in the repository, without writing.
+///
+/// # Errors
+/// [`PipelineError::Stale`] naming every file that is missing or differs.
+pub fn check_drawn(root: &Path) -> Result<String, PipelineError> {
+    let drawn = redraw(root)?;
+    let differs = |(name, bytes): &(&String, &Vec<u8>)| std::fs::read(root.join(name)).ok().as_ref() != Some(bytes);
+    let stale: Vec<String> = drawn.iter().filter(differs).map(|(name, _)| name.clone()).collect();
+    if stale.is_empty() {
+        return Ok(format!("{} files are what the stored measurements give\n", drawn.len()));
+    }
+    Err(PipelineError::Stale { files: stale })
+}
+
+/// What was drawn so far.
+#[derive(Default)]
+struct Stage {
+    files: Drawn,
+    numbers: Numbers,
+}
+
+impl Stage {
+    fn figure(&mut self, figure: Figure) {
+        self.files.insert(format!("figures/{}.svg", figure.id), figure.svg.into_bytes());
+        self.files.insert(format!("figures/{}.csv", figure.id), figure.csv.into_bytes());
+    }
+
+    /// A table by its id, headed by the registry's title.
+    fn table(&mut self, id: &str, table: &Table) -> Result<(), PipelineError> {
+        let title = REGISTRY.iter().find(|e| e.kind == Kind::Table && e.id == id).map_or(id, |entry| entry.title);
+        self.files.insert(format!("paper/generated/{id}.csv"), table.to_csv()?.into_bytes());
+        let markdown = format!("# {title}\n\n{}", table.to_markdown());
+        self.files.insert(format!("paper/generated/{id}.md"), markdown.into_bytes());
+        Ok(())
+    }
+}
+
+fn run(root: &Path, ledger: &Ledger, drawn: &mut Stage) -> Result<(), PipelineError> {
+    let (results, _) = kept::results(&root.join(REFERENCE))?;
+    results.figures()?.into_iter().for_each(|figure| drawn.figure(figure));
+    for (id, table) in ["evaluation", "choice"].into_iter().zip(results.tables()) {
+        drawn.table(id, &table)?;
+    }
+    let reference = reference(root)?.unwrap_or_default();
+    drawn.table("claims", &ledger.table(Some(&reference), None)?.without("this machine now"))?;
+    let numbers = &mut drawn.numbers;
+    numbers.claims(ledger, &reference);
+    numbers.training(&Summary::of(&results.rows, results.parameters), results.recipe.seed);
+    numbers.evaluation(&results.eval);
+    results.choice.iter().for_each(|report| numbers.choice(report));
+    Ok(())
+}
+
+fn fertility(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
+    let stored = load_study(&root.join(STUDY))?;
+    drawn.figure(figure::cause(&stored.cause)?);
+    drawn.figure(figure::vocabulary(&stored.trained)?);
+    for (id, table) in study::generated(&stored) {
+        drawn.table(id, &table)?;
+    }
+    drawn.numbers.study(&stored);
+    Ok(())
+}
+
+fn catalogue(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
+    let outcomes: Outcomes = read_json(&root.join(DEFECTS[0]))?;
+    let matrix: Matrix = read_json(&root.join(MATRIX))?;
+    defects::figures(&outcomes)?.into_iter().for_each(|figure| drawn.figure(figure));
+    drawn.figure(defects::matrix_figure(&matrix)?);
+    drawn.table("candle-defects", &defects::table(&outcomes))?;
+    drawn.table("candle-versions", &defects::matrix_table(&matrix))?;
+    drawn.numbers.defects(&outcomes, &matrix);
+    let score = read_json(&root.join(SCORE))?;
+    drawn.figure(arbiter::figure(&score)?);
+    drawn.table("arbiter-score", &arbiter::table(&score))?;
+    drawn.numbers.arbiter(&score);
+    Ok(())
+}
+
+fn bench(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
+    let text = |name: &str| {
+        let path = root.join(BENCH).join(name);
+        std::fs::read_to_string(&path).map_err(FileError::at("read", &path))
+    };
+    let points: Vec<_> = read_json(&root.join(BENCH).join("cost.json"))?;
+    drawn.figure(figure::cost(&points, &cost::caption(&points))?);
+    drawn.table("cost", &cost::table(&points))?;
+    let preset = Preset::named("bench-17m")?;
+    let (ways, tokens) = (speed::ways(&text("speed.csv")?)?, preset.batch * preset.time);
+    drawn.table("speed", &speed::table(&ways, tokens))?;
+    drawn.numbers.speed(&ways, tokens);
+    drawn.table("ops", &speed::ops(&text("ops.csv")?)?)
+}

@@ -1,0 +1,161 @@
+//! Every measured number that the report's prose says, by name, as the text a reader sees. The prose holds no digit
+//! of a result itself.
+
+use super::claims::number;
+use super::{Ledger, Measurements, ReportError, speed};
+use crate::arbiter::faults::{Kind, Score};
+use crate::defects::{Matrix, Outcomes};
+use crate::eval::choice::ChoiceReport;
+use crate::eval::{EvalReport, MODELS};
+use crate::statistics::{Interval, wilson};
+use crate::tokenizer::study::Study;
+use crate::train::Summary;
+use std::collections::BTreeMap;
+
+/// Names and texts, ordered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Numbers(pub BTreeMap<String, String>);
+
+impl Numbers {
+    fn put(&mut self, name: impl Into<String>, text: impl ToString) {
+        self.0.insert(name.into(), text.to_string());
+    }
+
+    /// `reported.<claim>` and `reference.<claim>`, with units; `reference.scale`.
+    pub fn claims(&mut self, ledger: &Ledger, reference: &Measurements) {
+        for claim in &ledger.claims {
+            self.put(format!("reported.{}", claim.id), claim.reported());
+            self.put(format!("reference.{}", claim.id), claim.measured(reference));
+        }
+        self.put("reference.scale", &reference.scale);
+        self.put("reference.run", &reference.run);
+    }
+
+    /// `training.…`: the size, length and speed of the reference run.
+    pub fn training(&mut self, summary: &Summary, seed: u64) {
+        self.put("training.steps", summary.steps);
+        self.put("training.tokens", number(summary.tokens as f64));
+        self.put("training.seed", seed);
+        self.put("training.minutes", format!("{:.0}", summary.seconds / 60.0));
+        self.put("training.tokens-per-second", format!("{:.0}", summary.tokens_per_second));
+        self.put("training.peak-share", format!("{:.0} %", 100.0 * summary.gemm_peak_share));
+        let memory = summary.memory_bytes.map_or("not measured".to_owned(), |b| format!("{:.2} GB", b as f64 / 1e9));
+        self.put("training.memory", memory);
+    }
+
+    /// `eval.<language>.<model>`: nats per character with its interval; the gains, paired by document.
+    pub fn evaluation(&mut self, report: &EvalReport) {
+        for group in report.groups.iter().filter(|g| g.domain == "all") {
+            let name = |what: &str| format!("eval.{}.{what}", group.language);
+            for model in MODELS {
+                if let Some(losses) = group.models.get(model) {
+                    self.put(name(model), spread(losses.per_character));
+                    self.put(format!("{}.per-token", name(model)), spread(losses.per_token));
+                }
+            }
+            self.put(name("documents"), group.documents);
+            self.put(name("gain-over-twin"), spread(group.gain_per_character));
+            self.put(name("gain-over-5-gram"), spread(group.gain_over_ngram_per_character));
+        }
+        for row in &report.memorisation {
+            self.put(format!("eval.{}.training-text", row.language), spread(row.training.per_character));
+        }
+        self.put("eval.chance", format!("{:.2}", report.chance));
+        self.put("eval.vocabulary", report.vocabulary);
+        self.put("eval.resamples", report.resamples);
+        self.put("eval.twin-from-chance", format!("{:.3}", (report.twin_per_token() - report.chance).abs()));
+    }
+
+    /// `choice.…`: tasks, questions, how many are at chance by which test.
+    pub fn choice(&mut self, report: &ChoiceReport) {
+        let count = |test: &dyn Fn(&crate::eval::choice::TaskReport) -> bool| report.tasks.iter().filter(|t| test(t)).count();
+        self.put("choice.tasks", report.tasks.len());
+        self.put("choice.questions", report.tasks.iter().map(|t| t.items).sum::<usize>());
+        self.put("choice.limit", report.limit);
+        self.put("choice.at-chance", count(&|t| t.by_character.gold.at_chance));
+        self.put("choice.at-chance-by-sum", count(&|t| t.by_sum.gold.at_chance));
+        self.put("choice.control-at-chance", count(&|t| t.by_character.drawn.at_chance && t.by_sum.drawn.at_chance));
+        self.put("choice.window", report.window);
+    }
+
+    /// `study.…`: the fertility study.
+    pub fn study(&mut self, study: &Study) {
+        self.put("study.tokenizers", study.measured());
+        self.put("study.known", study.known.iter().filter(|k| k.vocabulary.is_some()).count());
+        self.put("study.languages", study.cause.languages.len());
+        self.put("study.vocabulary", study.cause.vocabulary);
+        self.put("study.correlation", spread(study.cause.correlation));
+        self.put("study.correlation-with-marks", spread(study.cause.correlation_with_marks));
+        for row in study.trained.iter().filter(|row| row.model == "BPE" && row.nfc) {
+            for found in row.measured.iter().filter(|m| m.texts == "par-ntrex") {
+                let name = format!("study.{}.{}.{}.{}", row.text, row.pre_tokenizer, row.asked, found.language);
+                self.put(format!("{name}.characters"), spread(found.fertility.characters_per_token));
+                self.put(format!("{name}.tokens-per-word"), spread(found.fertility.tokens_per_word));
+            }
+        }
+    }
+
+    /// `defects.…`: the catalogue and its matrix.
+    pub fn defects(&mut self, outcomes: &Outcomes, matrix: &Matrix) {
+        let of = |verdict: &str| outcomes.records.iter().filter(|r| r.verdict() == verdict).count();
+        self.put("defects.candle", &outcomes.candle);
+        self.put("defects.entries", outcomes.records.len());
+        self.put("defects.present", of("present"));
+        self.put("defects.absent", of("absent"));
+        self.put("defects.not-run", of("not run here"));
+        self.put("defects.silent", outcomes.silent());
+        self.put("defects.caught", outcomes.caught());
+        self.put("defects.steps", outcomes.steps);
+        self.put("defects.seeds", outcomes.seeds);
+        self.put("defects.versions", matrix.names().join(", "));
+    }
+
+    /// `arbiter.…`: its score on the fault corpus.
+    pub fn arbiter(&mut self, score: &Score) {
+        let (faults, trials, caught, presence, curve) = score.in_scope();
+        let (models, healthy, alarms, presence_alarms, _) = score.of(Kind::Healthy);
+        let share = |hits: usize, of: usize| {
+            let [low, high] = wilson(hits, of).map(|share| 100.0 * share);
+            format!("{low:.1} to {high:.1} %")
+        };
+        self.put("arbiter.faults", faults);
+        self.put("arbiter.kinds", Kind::IN_SCOPE.len());
+        self.put("arbiter.trials", trials);
+        self.put("arbiter.caught", caught);
+        self.put("arbiter.caught-interval", share(caught, trials));
+        self.put("arbiter.presence-caught", presence);
+        self.put("arbiter.curve-caught", curve);
+        self.put("arbiter.healthy-models", models);
+        self.put("arbiter.healthy-trials", healthy);
+        self.put("arbiter.false-alarms", alarms);
+        self.put("arbiter.false-alarms-interval", share(alarms, healthy));
+        self.put("arbiter.presence-false-alarms", presence_alarms);
+        self.put("arbiter.seeds", score.seeds);
+    }
+
+    /// `speed.…`: the training benchmark; `tokens` is how many a step has.
+    pub fn speed(&mut self, ways: &BTreeMap<String, speed::Way>, tokens: usize) {
+        for (name, way) in ways {
+            self.put(format!("speed.{name}"), format!("{:.0}", tokens as f64 / way.median()));
+            self.put("speed.steps", way.seconds.len());
+        }
+        if let (Some(f32), Some(bf16), Some(composed)) = (ways.get("f32"), ways.get("bf16"), ways.get("composed")) {
+            self.put("speed.times-composed", format!("{:.1}", composed.median() / f32.median()));
+            self.put("speed.bf16-times-f32", format!("{:.1}", f32.median() / bf16.median()));
+            self.put("speed.apart", format!("{:.1e}", f32.apart(composed)));
+        }
+    }
+
+    /// As a JSON object.
+    ///
+    /// # Errors
+    /// Never for text; [`ReportError::Table`] all the same.
+    pub fn to_json(&self) -> Result<String, ReportError> {
+        let failed = |e: serde_json::Error| ReportError::Table { name: "numbers".to_owned(), message: e.to_string() };
+        Ok(serde_json::to_string_pretty(&self.0).map_err(failed)? + "\n")
+    }
+}
+
+fn spread(i: Interval) -> String {
+    format!("{:.2} [{:.2}, {:.2}]", i.value, i.low, i.high)
+}

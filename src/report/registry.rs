@@ -1,0 +1,176 @@
+//! Every figure and table of the report: what it is made of, by what, and where a reader is walked through it.
+
+/// What a row of the registry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// `figures/<id>.svg` and its numbers as CSV.
+    Figure,
+    /// `paper/generated/<id>.csv` and the same as Markdown.
+    Table,
+}
+
+/// One figure or table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// File name without extension.
+    pub id: &'static str,
+    /// Figure or table.
+    pub kind: Kind,
+    /// What it shows.
+    pub title: &'static str,
+    /// The stored measurements it is made of, as paths in the repository.
+    pub inputs: &'static [&'static str],
+    /// The function that makes it.
+    pub function: &'static str,
+    /// The notebook that walks through it.
+    pub notebook: &'static str,
+}
+
+impl Entry {
+    /// Its files in the repository.
+    pub fn files(&self) -> [String; 2] {
+        match self.kind {
+            Kind::Figure => ["svg", "csv"].map(|kind| format!("figures/{}.{kind}", self.id)),
+            Kind::Table => ["csv", "md"].map(|kind| format!("paper/generated/{}.{kind}", self.id)),
+        }
+    }
+}
+
+const TOUR: &str = "00-tour";
+const CORPUS: &str = "01-corpus";
+const FERTILITY: &str = "02-fertility";
+const ARBITER: &str = "04-arbiter";
+const CANDLE: &str = "05-candle-defects";
+const TRAINING: &str = "07-pretraining";
+const EVALUATION: &str = "08-evaluation";
+
+const STUDY: &[&str] = &["checkpoints/fertility/study.json"];
+const OUTCOMES: &[&str] = &["defects/outcomes.json"];
+const MATRIX: &[&str] = &["defects/matrix/candle.json"];
+const SCORE: &[&str] = &["checkpoints/arbiter/score.json"];
+const CHOICE: &[&str] = &["checkpoints/reference/choice.json"];
+
+const fn figure(
+    id: &'static str,
+    title: &'static str,
+    inputs: &'static [&'static str],
+    function: &'static str,
+    notebook: &'static str,
+) -> Entry {
+    Entry { id, kind: Kind::Figure, title, inputs, function, notebook }
+}
+
+const fn table(
+    id: &'static str,
+    title: &'static str,
+    inputs: &'static [&'static str],
+    function: &'static str,
+    notebook: &'static str,
+) -> Entry {
+    Entry { id, kind: Kind::Table, title, inputs, function, notebook }
+}
+
+/// The figures, then the tables, in the order of the report.
+pub const REGISTRY: &[Entry] = &[
+    figure("arbiter", "What each check flags, by kind of fault", SCORE, "report::arbiter::figure", ARBITER),
+    figure("defects", "Defects by kind, and what gives them away", OUTCOMES, "report::defects::figures", CANDLE),
+    figure(
+        "dead-parameters",
+        "Loss curves that fall although parameters get no gradient",
+        OUTCOMES,
+        "report::defects::figures",
+        CANDLE,
+    ),
+    figure("defect-versions", "Which version has which defect", MATRIX, "report::defects::matrix_figure", CANDLE),
+    figure(
+        "fertility",
+        "Characters per token by language and pattern",
+        &["checkpoints/reference/fertility.json"],
+        "report::figure::fertility",
+        FERTILITY,
+    ),
+    figure(
+        "balance",
+        "Language balance in characters, bytes and tokens",
+        &["checkpoints/reference/balance.json"],
+        "report::figure::balance",
+        CORPUS,
+    ),
+    figure("fertility-cause", "Combining marks and what they cost", STUDY, "report::figure::cause", FERTILITY),
+    figure(
+        "fertility-vocabulary",
+        "Characters per token by vocabulary",
+        STUDY,
+        "report::figure::vocabulary",
+        FERTILITY,
+    ),
+    figure(
+        "training",
+        "Loss by training step",
+        &["checkpoints/reference/metrics.jsonl"],
+        "report::figure::training",
+        TRAINING,
+    ),
+    figure(
+        "loss",
+        "Held-out loss beside its baselines",
+        &["checkpoints/reference/eval.json"],
+        "report::figure::loss",
+        EVALUATION,
+    ),
+    figure("choice", "Multiple choice beside chance", CHOICE, "report::figure::choice", EVALUATION),
+    figure("cost", "What a step costs when one size grows", &["checkpoints/bench/cost.json"], "report::figure::cost", TRAINING),
+    table(
+        "claims",
+        "What the abstract reports beside the reference run",
+        &["paper/claims.toml", "checkpoints/reference/measurements.json", "defects/outcomes.json"],
+        "report::Ledger::table",
+        TOUR,
+    ),
+    table("arithmetic", "What the reported numbers imply", &["paper/claims.toml"], "report::arithmetic", TRAINING),
+    table("sources", "Training text and its licences", &["data-manifests/small.toml"], "report::sources", CORPUS),
+    table("arbiter-score", "What each check caught, by kind of fault", SCORE, "report::arbiter::table", ARBITER),
+    table("candle-defects", "The catalogue of Candle's defects", OUTCOMES, "report::defects::table", CANDLE),
+    table("candle-versions", "Which version has which defect", MATRIX, "report::defects::matrix_table", CANDLE),
+    table("study-trial", "What the trap and the cure depend on", STUDY, "report::study::trial", FERTILITY),
+    table("study-trained", "Tokenizers trained here", STUDY, "report::study::trained", FERTILITY),
+    table("study-known", "Well-known tokenizers", STUDY, "report::study::known", FERTILITY),
+    table(
+        "evaluation",
+        "Held-out loss by language and domain",
+        &["checkpoints/reference/eval.json"],
+        "pipeline::evaluate::table",
+        EVALUATION,
+    ),
+    table("choice", "Multiple choice beside chance", CHOICE, "report::choice::table", EVALUATION),
+    table("cost", "What a step costs when one size grows", &["checkpoints/bench/cost.json"], "report::cost::table", TRAINING),
+    table("speed", "Training speed beside composed Candle", &["checkpoints/bench/speed.csv"], "report::speed::table", TRAINING),
+    table("ops", "Each op beside its composed twin", &["checkpoints/bench/ops.csv"], "report::speed::ops", TRAINING),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_row_is_one_pair_of_files_and_names_a_function_that_exists() {
+        let files: BTreeSet<String> = REGISTRY.iter().flat_map(Entry::files).collect();
+        assert_eq!(files.len(), 2 * REGISTRY.len());
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        for entry in REGISTRY {
+            let parts: Vec<&str> = entry.function.split("::").collect();
+            let name = format!("fn {}(", parts[parts.len() - 1]);
+            let sources = globbed(&root.join(parts[0]));
+            assert!(sources.iter().any(|text| text.contains(&name)), "{}", entry.function);
+        }
+    }
+
+    fn globbed(directory: &std::path::Path) -> Vec<String> {
+        let entries = std::fs::read_dir(directory).unwrap().map(|e| e.unwrap().path());
+        let of = |path: std::path::PathBuf| {
+            if path.is_dir() { globbed(&path) } else { vec![std::fs::read_to_string(path).unwrap()] }
+        };
+        entries.flat_map(of).collect()
+    }
+}

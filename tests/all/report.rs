@@ -1,0 +1,93 @@
+//! Tests of the committed figures and tables: all of the registry, and exactly what the stored measurements give,
+//! wherever the repository lies.
+
+use shikha::pipeline::{check_drawn, redraw};
+use shikha::report::registry::{Entry, REGISTRY};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() { copy(&path, &target) } else { drop(std::fs::copy(&path, &target).unwrap()) }
+    }
+}
+
+/// Another checkout: what is stored and what is drawn, elsewhere.
+fn elsewhere() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for part in ["checkpoints", "defects/matrix", "figures", "paper/generated"] {
+        copy(&root().join(part), &dir.path().join(part));
+    }
+    std::fs::copy(root().join("defects/outcomes.json"), dir.path().join("defects/outcomes.json")).unwrap();
+    dir
+}
+
+#[test]
+fn the_committed_figures_and_tables_are_what_the_stored_measurements_give() {
+    let said = check_drawn(&root()).unwrap();
+    assert!(said.starts_with(&format!("{} files", 2 * REGISTRY.len() + 1)), "{said}");
+}
+
+#[test]
+fn the_registry_lists_every_figure_and_table_and_nothing_else() {
+    let drawn: BTreeSet<String> = redraw(&root()).unwrap().into_keys().collect();
+    let mut listed: BTreeSet<String> = REGISTRY.iter().flat_map(Entry::files).collect();
+    listed.insert("paper/generated/numbers.json".to_owned());
+    assert_eq!(drawn, listed);
+    for folder in ["figures", "paper/generated"] {
+        for entry in std::fs::read_dir(root().join(folder)).unwrap() {
+            let name = format!("{folder}/{}", entry.unwrap().file_name().to_string_lossy());
+            assert!(listed.contains(&name), "{name} is committed and in no row of the registry");
+        }
+    }
+    for entry in REGISTRY {
+        for input in entry.inputs {
+            assert!(root().join(input).exists(), "{}: {input}", entry.id);
+        }
+    }
+}
+
+#[test]
+fn another_checkout_draws_the_same_bytes_and_notices_what_is_stale() {
+    let dir = elsewhere();
+    assert_eq!(redraw(dir.path()).unwrap(), redraw(&root()).unwrap());
+    let figure = dir.path().join("figures/loss.svg");
+    let drawn = std::fs::read_to_string(&figure).unwrap();
+    std::fs::write(&figure, drawn.replacen("</svg>", " </svg>", 1)).unwrap();
+    std::fs::remove_file(dir.path().join("paper/generated/claims.csv")).unwrap();
+    let error = check_drawn(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("figures/loss.svg, paper/generated/claims.csv;"), "{error}");
+    assert!(error.contains("make figures"), "{error}");
+}
+
+#[test]
+fn a_changed_measurement_is_refused_by_name() {
+    let dir = elsewhere();
+    for name in ["checkpoints/reference/eval.json", "checkpoints/fertility/study.json"] {
+        let path = dir.path().join(name);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, whole.replacen('1', "2", 1)).unwrap();
+        let error = redraw(dir.path()).unwrap_err().to_string();
+        assert!(error.contains(name.rsplit('/').next().unwrap()) && error.contains("hash"), "{error}");
+        std::fs::write(&path, whole).unwrap();
+    }
+}
+
+#[test]
+fn the_claims_table_has_no_empty_cell() {
+    let drawn = redraw(&root()).unwrap();
+    let table = std::str::from_utf8(&drawn["paper/generated/claims.md"]).unwrap();
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| ")).skip(2).collect();
+    assert_eq!(rows.len(), shikha::report::Ledger::built_in().unwrap().claims.len());
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        assert!(cells.len() == 3 && cells.iter().all(|cell| !cell.is_empty()), "{row}");
+    }
+}
