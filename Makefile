@@ -5,17 +5,20 @@ export SHIKHA_MIRROR = $(MIRROR)
 endif
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test test-burn arbiter reproduce figures study defects defects-store defects-matrix defects-reproducers bench native
+.PHONY: test test-burn arbiter arbiter-store reproduce figures claims study defects defects-store defects-matrix defects-reproducers bench native
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
+arbiter-store: ; $(SHIKHA) arbiter score --store checkpoints/arbiter/score.json && $(SHIKHA) figures
 reproduce: ; $(SHIKHA) reproduce $(RECIPE)
-figures: ; $(SHIKHA) fertility figures && $(SHIKHA) defects --from defects/outcomes.json --figures figures && $(SHIKHA) defects --matrix defects/matrix/candle.json --figures figures && $(SHIKHA) figures $(RECIPE)
-study: ; $(SHIKHA) fertility study && $(SHIKHA) fertility figures
+# Every figure and table of the report from what is stored under checkpoints/ and defects/.
+figures: ; $(SHIKHA) figures
+claims: ; $(SHIKHA) claims
+study: ; $(SHIKHA) fertility study && $(SHIKHA) figures
 defects: ; $(SHIKHA) defects --store runs/defects/outcomes.json && $(SHIKHA) defects --matrix defects/matrix/candle.json
-defects-store: ; $(SHIKHA) defects --store defects/outcomes.json
+defects-store: ; $(SHIKHA) defects --store defects/outcomes.json && $(SHIKHA) figures
 defects-matrix: ; defects/matrix/run.sh
 defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored
-bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/figures && cargo bench --locked --bench ops -- $(CURDIR)/figures && $(SHIKHA) bench cost --out figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
+bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench && cargo bench --locked --bench ops -- $(CURDIR)/checkpoints/bench && $(SHIKHA) bench cost --store checkpoints/bench/cost.json && $(SHIKHA) figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
 # Compiled for the CPU of this machine alone; the vector code is chosen at run time anyway, so little is gained.
 native: ; RUSTFLAGS="-C target-cpu=native" cargo build --release --locked

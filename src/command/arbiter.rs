@@ -51,6 +51,9 @@ pub struct ScoreArgs {
     /// Where score.json, the figure and the table go
     #[arg(long, value_name = "DIR", default_value = "runs/arbiter")]
     out: PathBuf,
+    /// Keep the score in this file too
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
     /// Draw and print a stored score.json again, without measuring
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -98,7 +101,9 @@ impl ScoreArgs {
         std::fs::create_dir_all(&self.out)?;
         let mut text = serde_json::to_vec_pretty(&score)?;
         text.push(b'\n');
-        write_atomic(&self.out.join("score.json"), &text)?;
+        for path in std::iter::once(self.out.join("score.json")).chain(self.store.clone()) {
+            write_atomic(&path, &text)?;
+        }
         let table = table(&score);
         write_atomic(&self.out.join("arbiter-table.csv"), table.to_csv()?.as_bytes())?;
         write_atomic(&self.out.join("arbiter-table.md"), table.to_markdown().as_bytes())?;

@@ -59,7 +59,10 @@ pub struct CostArgs {
     /// Steps of each model
     #[arg(long, default_value_t = 4)]
     steps: usize,
-    /// Folder for cost.json, the figure and its numbers
+    /// Keep what was measured in this file
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+    /// Folder for the figure and its numbers
     #[arg(long, default_value = "runs/bench")]
     out: PathBuf,
 }
@@ -122,9 +125,11 @@ impl CostArgs {
         let points = curve::measure(&Preset::named(&self.preset)?, &child)?;
         let table = cost::table(&points);
         print!("{}", table.to_text(118));
-        let mut text = serde_json::to_vec_pretty(&points)?;
-        text.push(b'\n');
-        write_atomic(&self.out.join("cost.json"), &text)?;
+        if let Some(path) = &self.store {
+            let mut text = serde_json::to_vec_pretty(&points)?;
+            text.push(b'\n');
+            write_atomic(path, &text)?;
+        }
         figure::cost(&points, &cost::caption(&points))?.save(&self.out)?;
         Ok(())
     }
