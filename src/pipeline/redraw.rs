@@ -9,7 +9,7 @@ use crate::defects::{Matrix, Outcomes};
 use crate::error::FileError;
 use crate::report::figure::{self, Figure};
 use crate::report::registry::{Kind, REGISTRY};
-use crate::report::{Ledger, Numbers, Table, arbiter, arithmetic, cost, defects, sources, speed, study};
+use crate::report::{Ledger, Numbers, Table, arbiter, arithmetic, cost, defects, fill, sources, speed, study};
 use crate::train::Summary;
 use crate::train::bench::Preset;
 use std::collections::BTreeMap;
@@ -20,6 +20,7 @@ const MATRIX: &str = "defects/matrix/candle.json";
 const SCORE: &str = "checkpoints/arbiter/score.json";
 const BENCH: &str = "checkpoints/bench";
 const NUMBERS: &str = "paper/generated/numbers.json";
+const README: &str = "README.md";
 
 /// Files by their path in the repository.
 pub type Drawn = BTreeMap<String, Vec<u8>>;
@@ -38,6 +39,9 @@ pub fn redraw(root: &Path) -> Result<Drawn, PipelineError> {
     drawn.table("arithmetic", &arithmetic(&ledger)?)?;
     drawn.table("sources", &sources(&Manifest::load("small")?))?;
     drawn.files.insert(NUMBERS.to_owned(), drawn.numbers.to_json()?.into_bytes());
+    let path = root.join(README);
+    let readme = std::fs::read_to_string(&path).map_err(FileError::at("read", &path))?;
+    drawn.files.insert(README.to_owned(), fill(&readme, &drawn.blocks)?.into_bytes());
     Ok(drawn.files)
 }
 
@@ -77,6 +81,8 @@ pub fn check_drawn(root: &Path) -> Result<String, PipelineError> {
 struct Stage {
     files: Drawn,
     numbers: Numbers,
+    /// Generated parts of the README.
+    blocks: BTreeMap<&'static str, String>,
 }
 
 impl Stage {
@@ -102,7 +108,10 @@ fn run(root: &Path, ledger: &Ledger, drawn: &mut Stage) -> Result<(), PipelineEr
         drawn.table(id, &table)?;
     }
     let reference = reference(root)?.unwrap_or_default();
-    drawn.table("claims", &ledger.table(Some(&reference), None)?.without("this machine now"))?;
+    let claims = ledger.table(Some(&reference), None)?.without("this machine now");
+    drawn.table("claims", &claims)?;
+    let scale = format!("\nReference run: recipe `{}`, {}.\n", reference.run, reference.scale);
+    drawn.blocks.insert("claims", claims.to_markdown() + &scale);
     let numbers = &mut drawn.numbers;
     numbers.claims(ledger, &reference);
     numbers.training(&Summary::of(&results.rows, results.parameters), results.recipe.seed);
@@ -133,6 +142,7 @@ fn catalogue(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     let score = read_json(&root.join(SCORE))?;
     drawn.figure(arbiter::figure(&score)?);
     drawn.table("arbiter-score", &arbiter::table(&score))?;
+    drawn.blocks.insert("arbiter", arbiter::headline(&score));
     drawn.numbers.arbiter(&score);
     Ok(())
 }
@@ -147,7 +157,9 @@ fn bench(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     drawn.table("cost", &cost::table(&points))?;
     let preset = Preset::named("bench-17m")?;
     let (ways, tokens) = (speed::ways(&text("speed.csv")?)?, preset.batch * preset.time);
-    drawn.table("speed", &speed::table(&ways, tokens))?;
+    let table = speed::table(&ways, tokens);
+    drawn.table("speed", &table)?;
+    drawn.blocks.insert("speed", table.to_markdown());
     drawn.numbers.speed(&ways, tokens);
     drawn.table("ops", &speed::ops(&text("ops.csv")?)?)
 }

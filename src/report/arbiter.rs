@@ -70,16 +70,21 @@ fn percent(hits: usize, trials: usize) -> String {
     format!("{:.1} % [{low:.1}, {high:.1}]", 100.0 * hits as f64 / trials.max(1) as f64)
 }
 
-/// Catch rate, false alarms and cost in words.
-pub fn summary(score: &Score) -> String {
+/// Catch rate and false alarms in words.
+pub fn headline(score: &Score) -> String {
     let (cases, trials, caught, ..) = score.in_scope();
     let (models, healthy, alarms, ..) = score.of(Kind::Healthy);
-    let mut text = format!(
+    format!(
         "caught {caught} of {trials} trials of {cases} faults in scope ({}); {alarms} false alarms in {healthy} trials of {models} healthy models ({}); {} seeds\n",
         percent(caught, trials),
         percent(alarms, healthy),
         score.seeds
-    );
+    )
+}
+
+/// Catch rate, false alarms and cost in words.
+pub fn summary(score: &Score) -> String {
+    let mut text = headline(score);
     let _ = writeln!(
         text,
         "an inquiry takes {:.0} ms here, as long as {:.0} training steps of the same model (medians)",

@@ -5,6 +5,7 @@
 pub mod arbiter;
 mod arithmetic;
 mod card;
+mod blocks;
 pub mod choice;
 mod claims;
 pub mod cost;
@@ -20,6 +21,7 @@ pub mod study;
 mod table;
 
 pub use arithmetic::arithmetic;
+pub use blocks::fill;
 pub use card::{Card, CardLoss, CardSource, CardTraining};
 pub use claims::{Claim, Ledger};
 pub use error::ReportError;
