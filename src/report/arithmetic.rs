@@ -13,6 +13,13 @@ const VOCABULARIES: [(&str, f64); 5] = [
     ("Gemma 3, 262,144", 262_144.0),
 ];
 
+/// Published bits per character of other models, each on its own text: model, text, bits, source. Only a scale to
+/// read the abstract's number by: text and language differ.
+const KNOWN: [(&str, &str, f64, &str); 2] = [
+    ("GPT-2 of 1.5 B parameters, not trained on it", "text8 (English)", 0.98, "A. Radford et al. 2019, table 3"),
+    ("GPT-2 of 1.5 B parameters, not trained on it", "enwik8 (English)", 0.93, "A. Radford et al. 2019, table 3"),
+];
+
 /// Share of the peak that the last row reckons with.
 const UTILISATION: f64 = 0.4;
 
@@ -99,12 +106,13 @@ fn trained(stated: &Stated) -> Vec<[String; 4]> {
     let nats = trained / characters;
     let of = |what: &str| (what.to_owned(), format!("{trained} nats/token, {characters} characters/token"));
     let ((bits, inputs), (share, _)) = (of("Trained loss per character"), of("Tokens it still hesitates between"));
-    vec![
+    let own = nats / std::f64::consts::LN_2;
+    let mut rows = vec![
         [
             bits,
             inputs,
             "loss / characters per token / ln 2".to_owned(),
-            format!("{nats:.3} nats = {:.3} bits a character, if both are of one text", nats / std::f64::consts::LN_2),
+            format!("{nats:.3} nats = {own:.3} bits a character, if both are of one text"),
         ],
         [
             share,
@@ -112,7 +120,16 @@ fn trained(stated: &Stated) -> Vec<[String; 4]> {
             "exp(loss)".to_owned(),
             format!("{:.2} of {:.0}", trained.exp(), twin.exp()),
         ],
-    ]
+    ];
+    for (model, text, published, source) in KNOWN {
+        rows.push([
+            format!("Where a known model stands: {model}"),
+            format!("{text}: {published} bits a character ({source})"),
+            "published / reported".to_owned(),
+            format!("{:.1} times as many bits; another text and language, so no ranking", published / own),
+        ]);
+    }
+    rows
 }
 
 fn cost(stated: &Stated, device: &Device) -> Vec<[String; 4]> {
@@ -158,6 +175,8 @@ mod tests {
             "296559 tokens; 295079 to 298045",
             "ln V = 12.48, 0.12 below the loss: standard deviation 0.50",
             "0.227 nats = 0.327 bits a character",
+            "3.0 times as many bits",
+            "2.8 times as many bits",
             "10175 tokens/s",
             "24.4 TFLOP/s, 2.5 %",
             "3.00 US$",

@@ -14,7 +14,7 @@ use std::path::Path;
 /// A model of random weights with grouped heads, tied or not.
 fn model(tied: bool) -> Exported {
     let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 290, mix: Default::default() };
-    let tokenizer = Tokenizer::train(&["আমার সোনার বাংলা, the sky is blue. ".repeat(4).as_str()], &recipe).unwrap();
+    let tokenizer = Tokenizer::train(&[LINE.repeat(4).as_str()], &recipe).unwrap();
     let mut shape = Recipe::load("pocket").unwrap().model;
     (shape.layers, shape.hidden, shape.intermediate, shape.heads, shape.kv_heads) = (3, 48, 80, 6, 2);
     (shape.context, shape.tie_embeddings) = (40, tied);
@@ -31,32 +31,52 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     entries.map(|e| (e.file_name().into_string().unwrap(), std::fs::read(e.path()).unwrap())).collect()
 }
 
+/// The largest difference between our logits and those of candle-transformers after each of `lengths` of `ids`,
+/// and the largest logit. `directory` is an exported model.
+fn gap(directory: &Path, ids: &[u32], lengths: impl Iterator<Item = usize>) -> (f32, f32) {
+    let ours = Exported::load(directory).unwrap();
+    let text = std::fs::read(directory.join("config.json")).unwrap();
+    let config = serde_json::from_slice::<LlamaConfig>(&text).unwrap().into_config(false);
+    let weights = std::fs::read(directory.join("model.safetensors")).unwrap();
+    let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu).unwrap();
+    let theirs = Llama::load(weights, &config).unwrap();
+    let (mut worst, mut size) = (0.0f32, 0.0f32);
+    for length in lengths {
+        let own = Session::new(&ours.config, &ours.parameters).extend(&ids[..length]).unwrap();
+        let mut cache = Cache::new(false, DType::F32, &config, &Device::Cpu).unwrap();
+        let input = Tensor::new(&ids[..length], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
+        let other = theirs.forward(&input, 0, &mut cache).unwrap().squeeze(0).unwrap().to_vec1::<f32>().unwrap();
+        worst = own.iter().zip(&other).map(|(a, b)| (a - b).abs()).fold(worst, f32::max);
+        size = own.iter().fold(size, |most, x| most.max(x.abs()));
+    }
+    (worst, size)
+}
+
+const LINE: &str = "আমার সোনার বাংলা, the sky is blue. ";
+
 #[test]
 fn candle_transformers_gives_the_same_logits() {
     for tied in [true, false] {
         let dir = tempfile::tempdir().unwrap();
         let ours = model(tied);
         ours.save(dir.path(), WeightType::F32).unwrap();
-        let text = std::fs::read(dir.path().join("config.json")).unwrap();
-        let config = serde_json::from_slice::<LlamaConfig>(&text).unwrap().into_config(false);
-        let weights = std::fs::read(dir.path().join("model.safetensors")).unwrap();
-        let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu).unwrap();
-        let theirs = Llama::load(weights, &config).unwrap();
         let mut ids = vec![ours.tokenizer.end_of_text()];
-        ids.extend(ours.tokenizer.encode(&"আমার সোনার বাংলা, the sky is blue. ".repeat(4)).unwrap());
+        ids.extend(ours.tokenizer.encode(&LINE.repeat(4)).unwrap());
         ids.truncate(40);
         assert!(ids.len() > 12, "{}", ids.len());
-        let mut session = Session::new(&ours.config, &ours.parameters);
-        for length in 1..=ids.len() {
-            let own = session.extend(&ids[length - 1..length]).unwrap();
-            let mut cache = Cache::new(false, DType::F32, &config, &Device::Cpu).unwrap();
-            let input = Tensor::new(&ids[..length], &Device::Cpu).unwrap().unsqueeze(0).unwrap();
-            let other = theirs.forward(&input, 0, &mut cache).unwrap().squeeze(0).unwrap().to_vec1::<f32>().unwrap();
-            let gap = own.iter().zip(&other).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-            let size = own.iter().fold(0.0f32, |most, x| most.max(x.abs()));
-            assert!(gap < 1e-4 && size > 0.5, "tied {tied}, position {length}: {gap} of {size}");
-        }
+        let (gap, size) = gap(dir.path(), &ids, 1..=ids.len());
+        assert!(gap < 1e-4 && size > 0.5, "tied {tied}: {gap} of {size}");
     }
+}
+
+#[test]
+fn candle_transformers_loads_the_reference_model() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("checkpoints/reference/model");
+    let ours = Exported::load(&directory).unwrap();
+    let mut ids = vec![ours.tokenizer.end_of_text()];
+    ids.extend(ours.tokenizer.encode(&LINE.repeat(8)).unwrap());
+    let (gap, size) = gap(&directory, &ids, [1, 2, 9, ids.len()].into_iter());
+    assert!(gap < 1e-4 && size > 1.0, "{gap} of {size}");
 }
 
 #[test]
