@@ -99,7 +99,8 @@ pub(super) fn compare(run: &Path, recipe: &Recipe, reference: &Path) -> Result<S
     let weights = hash_file(&run.join(last_checkpoint(recipe, "model.safetensors")))?;
     let metrics = deterministic_hash(&read_metrics(&run.join(METRICS))?);
     let line = |what: &str, found: Hash, kept: Hash| {
-        let same = if found == kept { "the same bits" } else { "other bits, as a machine with other vector units gives" };
+        let same =
+            if found == kept { "the same bits" } else { "other bits, as a machine with other vector units gives" };
         format!("{what}: {same} (sha256 {}, committed {})", found.short(), kept.short())
     };
     let [weights, metrics] = [line("weights", weights, kept.weights), line("metrics", metrics, kept.metrics)];
@@ -135,7 +136,8 @@ mod tests {
         write_atomic(&dir.path().join(METRICS), b"").unwrap();
         write_atomic(&dir.path().join("recipe.toml"), recipe.to_toml().as_bytes()).unwrap();
         assert_eq!(compare(dir.path(), &recipe, dir.path()).unwrap(), "", "nothing is kept");
-        let kept = Kept { weights: hash_file(&weights).unwrap(), metrics: deterministic_hash(&[]), files: BTreeMap::new() };
+        let kept =
+            Kept { weights: hash_file(&weights).unwrap(), metrics: deterministic_hash(&[]), files: BTreeMap::new() };
         write_json(&dir.path().join(KEPT), &kept).unwrap();
         let same = compare(dir.path(), &recipe, dir.path()).unwrap();
         assert_eq!(same.matches("the same bits").count(), 2, "{same}");

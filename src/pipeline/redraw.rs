@@ -8,7 +8,7 @@ use crate::corpus::source::Manifest;
 use crate::defects::{Matrix, Outcomes};
 use crate::error::FileError;
 use crate::report::figure::{self, Figure};
-use crate::report::registry::{Kind, REGISTRY};
+use crate::report::registry::{self, Kind, REGISTRY};
 use crate::report::{Ledger, Numbers, Table, arbiter, arithmetic, cost, defects, fill, sources, speed, study};
 use crate::train::Summary;
 use crate::train::bench::Preset;
@@ -37,6 +37,7 @@ pub fn redraw(root: &Path) -> Result<Drawn, PipelineError> {
     catalogue(root, &mut drawn)?;
     bench(root, &mut drawn)?;
     drawn.table("arithmetic", &arithmetic(&ledger)?)?;
+    drawn.table("registry", &registry::table())?;
     drawn.table("sources", &sources(&Manifest::load("small")?))?;
     drawn.files.insert(NUMBERS.to_owned(), drawn.numbers.to_json()?.into_bytes());
     let path = root.join(README);

@@ -4,8 +4,8 @@
 
 pub mod arbiter;
 mod arithmetic;
-mod card;
 mod blocks;
+mod card;
 pub mod choice;
 mod claims;
 pub mod cost;

@@ -68,7 +68,8 @@ impl Numbers {
 
     /// `choice.…`: tasks, questions, how many are at chance by which test.
     pub fn choice(&mut self, report: &ChoiceReport) {
-        let count = |test: &dyn Fn(&crate::eval::choice::TaskReport) -> bool| report.tasks.iter().filter(|t| test(t)).count();
+        let count =
+            |test: &dyn Fn(&crate::eval::choice::TaskReport) -> bool| report.tasks.iter().filter(|t| test(t)).count();
         self.put("choice.tasks", report.tasks.len());
         self.put("choice.questions", report.tasks.iter().map(|t| t.items).sum::<usize>());
         self.put("choice.limit", report.limit);

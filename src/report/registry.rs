@@ -1,5 +1,7 @@
 //! Every figure and table of the report: what it is made of, by what, and where a reader is walked through it.
 
+use super::Table;
+
 /// What a row of the registry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -119,7 +121,13 @@ pub const REGISTRY: &[Entry] = &[
         EVALUATION,
     ),
     figure("choice", "Multiple choice beside chance", CHOICE, "report::figure::choice", EVALUATION),
-    figure("cost", "What a step costs when one size grows", &["checkpoints/bench/cost.json"], "report::figure::cost", TRAINING),
+    figure(
+        "cost",
+        "What a step costs when one size grows",
+        &["checkpoints/bench/cost.json"],
+        "report::figure::cost",
+        TRAINING,
+    ),
     table(
         "claims",
         "What the abstract reports beside the reference run",
@@ -127,6 +135,7 @@ pub const REGISTRY: &[Entry] = &[
         "report::Ledger::table",
         TOUR,
     ),
+    table("registry", "Every figure and table", &["src/report/registry.rs"], "report::registry::table", TOUR),
     table("arithmetic", "What the reported numbers imply", &["paper/claims.toml"], "report::arithmetic", TRAINING),
     table("sources", "Training text and its licences", &["data-manifests/small.toml"], "report::sources", CORPUS),
     table("arbiter-score", "What each check caught, by kind of fault", SCORE, "report::arbiter::table", ARBITER),
@@ -143,10 +152,38 @@ pub const REGISTRY: &[Entry] = &[
         EVALUATION,
     ),
     table("choice", "Multiple choice beside chance", CHOICE, "report::choice::table", EVALUATION),
-    table("cost", "What a step costs when one size grows", &["checkpoints/bench/cost.json"], "report::cost::table", TRAINING),
-    table("speed", "Training speed beside composed Candle", &["checkpoints/bench/speed.csv"], "report::speed::table", TRAINING),
+    table(
+        "cost",
+        "What a step costs when one size grows",
+        &["checkpoints/bench/cost.json"],
+        "report::cost::table",
+        TRAINING,
+    ),
+    table(
+        "speed",
+        "Training speed beside composed Candle",
+        &["checkpoints/bench/speed.csv"],
+        "report::speed::table",
+        TRAINING,
+    ),
     table("ops", "Each op beside its composed twin", &["checkpoints/bench/ops.csv"], "report::speed::ops", TRAINING),
 ];
+
+/// The registry for a reader.
+pub fn table() -> Table {
+    let mut table = Table::new("registry", &["id", "kind", "what it shows", "made of", "by", "notebook"]);
+    for entry in REGISTRY {
+        table.push(vec![
+            entry.id.to_owned(),
+            if entry.kind == Kind::Figure { "figure" } else { "table" }.to_owned(),
+            entry.title.to_owned(),
+            entry.inputs.join(", "),
+            entry.function.to_owned(),
+            entry.notebook.to_owned(),
+        ]);
+    }
+    table
+}
 
 #[cfg(test)]
 mod tests {

@@ -77,11 +77,21 @@ pub fn ops(csv: &str) -> Result<Table, ReportError> {
         }
         found.insert((op, way), [forward, both]);
     }
-    let header = ["op", "ours, forward", "composed", "Candle fused", "ours, with backward", "composed, with backward", "times faster"];
+    let header = [
+        "op",
+        "ours, forward",
+        "composed",
+        "Candle fused",
+        "ours, with backward",
+        "composed, with backward",
+        "times faster",
+    ];
     let mut table = Table::new("ops", &header);
     for op in order {
         let cell = |way: &str, at: usize| found.get(&(op, way)).map(|cells| cells[at]).filter(|cell| !cell.is_empty());
-        let shown = |cell: Option<&str>| cell.and_then(|c| c.parse().ok()).map_or("none".to_owned(), |x: f64| format!("{x:.2}"));
+        let shown = |cell: Option<&str>| {
+            cell.and_then(|c| c.parse().ok()).map_or("none".to_owned(), |x: f64| format!("{x:.2}"))
+        };
         let ratio = |a: Option<&str>, b: Option<&str>| Some(a?.parse::<f64>().ok()? / b?.parse::<f64>().ok()?);
         table.push(vec![
             op.to_owned(),

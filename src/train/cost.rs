@@ -67,7 +67,12 @@ pub fn measure(preset: &Preset, child: &Child) -> Result<Vec<CostPoint>, TrainEr
             let sizes = sizes(dimension, size);
             let resized = preset.clone().resized(&sizes)?;
             let result = child.run(preset.name, &sizes)?;
-            points.push(CostPoint { dimension: dimension.to_owned(), size, tokens: resized.batch * resized.time, result });
+            points.push(CostPoint {
+                dimension: dimension.to_owned(),
+                size,
+                tokens: resized.batch * resized.time,
+                result,
+            });
             progress.advance(1, &format!("{dimension} {size}"));
         }
     }
