@@ -2,7 +2,6 @@
 
 mod arbiter;
 mod bench;
-mod claims;
 mod defects;
 mod export;
 mod fertility;
@@ -11,7 +10,7 @@ mod generate;
 mod plan;
 
 use clap::{Args, Parser, Subcommand};
-use shikha::pipeline::{Options, Pipeline};
+use shikha::pipeline::{Options, Pipeline, stored_claims};
 use shikha::recipe::Recipe;
 use std::error::Error;
 use std::path::PathBuf;
@@ -64,7 +63,7 @@ enum Command {
     #[command(subcommand)]
     Bench(bench::BenchCommand),
     /// Print what the report claims beside what was measured
-    Claims(claims::ClaimsArgs),
+    Claims(NamedRun),
 }
 
 /// Which run, and where.
@@ -90,6 +89,29 @@ impl RunArgs {
         let mirror = self.mirror.clone().filter(|path| !path.as_os_str().is_empty());
         let options = Options { run_dir: self.run_dir.clone(), mirror, force: self.force };
         Ok(Pipeline::open(recipe, &options)?)
+    }
+}
+
+/// A run where one is named, else what is stored in the repository.
+#[derive(Args)]
+struct NamedRun {
+    /// `pocket`, `small`, or the path of a recipe file [default: what is stored in the repository]
+    recipe: Option<String>,
+    /// The run directory [default: runs/NAME]
+    #[arg(long, value_name = "DIR", requires = "recipe")]
+    run_dir: Option<PathBuf>,
+    /// Folder of raw files to look in before downloading
+    #[arg(long, value_name = "DIR", env = "SHIKHA_MIRROR")]
+    mirror: Option<PathBuf>,
+    /// Redo every stage of the run
+    #[arg(long, requires = "recipe")]
+    force: bool,
+}
+
+impl NamedRun {
+    fn open(self) -> Result<Option<Pipeline>, Box<dyn Error>> {
+        let NamedRun { recipe, run_dir, mirror, force } = self;
+        recipe.map(|recipe| RunArgs { recipe, run_dir, mirror, force }.open()).transpose()
     }
 }
 
@@ -139,7 +161,10 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         Command::Defects(args) => args.run()?,
         Command::Plan(args) => args.run()?,
         Command::Bench(command) => command.run()?,
-        Command::Claims(args) => print!("{}", args.run()?),
+        Command::Claims(run) => match run.open()? {
+            Some(mut pipeline) => print!("{}", pipeline.claims()?),
+            None => print!("{}", stored_claims()?),
+        },
     }
     Ok(())
 }
