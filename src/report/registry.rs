@@ -52,121 +52,126 @@ const MATRIX: &[&str] = &["defects/matrix/candle.json"];
 const SCORE: &[&str] = &["checkpoints/arbiter/score.json"];
 const CHOICE: &[&str] = &["checkpoints/reference/choice.json"];
 
-const fn figure(
-    id: &'static str,
-    title: &'static str,
-    inputs: &'static [&'static str],
-    function: &'static str,
-    notebook: &'static str,
-) -> Entry {
-    Entry { id, kind: Kind::Figure, title, inputs, function, notebook }
-}
+const F: Kind = Kind::Figure;
+const T: Kind = Kind::Table;
 
-const fn table(
+const fn row(
+    kind: Kind,
     id: &'static str,
     title: &'static str,
     inputs: &'static [&'static str],
     function: &'static str,
     notebook: &'static str,
 ) -> Entry {
-    Entry { id, kind: Kind::Table, title, inputs, function, notebook }
+    Entry { id, kind, title, inputs, function, notebook }
 }
 
 /// The figures, then the tables, in the order of the report.
 pub const REGISTRY: &[Entry] = &[
-    figure("arbiter", "What each check flags, by kind of fault", SCORE, "report::arbiter::figure", ARBITER),
-    figure("defects", "Defects by kind, and what gives them away", OUTCOMES, "report::defects::figures", CANDLE),
-    figure(
+    row(F, "arbiter", "What each check flags, by kind of fault", SCORE, "report::arbiter::figure", ARBITER),
+    row(F, "defects", "Defects by kind, and what gives them away", OUTCOMES, "report::defects::figures", CANDLE),
+    row(
+        F,
         "dead-parameters",
         "Loss curves that fall although parameters get no gradient",
         OUTCOMES,
         "report::defects::figures",
         CANDLE,
     ),
-    figure("defect-versions", "Which version has which defect", MATRIX, "report::defects::matrix_figure", CANDLE),
-    figure(
+    row(F, "defect-versions", "Which version has which defect", MATRIX, "report::defects::matrix_figure", CANDLE),
+    row(
+        F,
         "fertility",
         "Characters per token by language and pattern",
         &["checkpoints/reference/fertility.json"],
         "report::figure::fertility",
         FERTILITY,
     ),
-    figure(
+    row(
+        F,
         "balance",
         "Language balance in characters, bytes and tokens",
         &["checkpoints/reference/balance.json"],
         "report::figure::balance",
         CORPUS,
     ),
-    figure("fertility-cause", "Combining marks and what they cost", STUDY, "report::figure::cause", FERTILITY),
-    figure(
+    row(F, "fertility-cause", "Combining marks and what they cost", STUDY, "report::figure::cause", FERTILITY),
+    row(
+        F,
         "fertility-vocabulary",
         "Characters per token by vocabulary",
         STUDY,
         "report::figure::vocabulary",
         FERTILITY,
     ),
-    figure(
+    row(
+        F,
         "training",
         "Loss by training step",
         &["checkpoints/reference/metrics.jsonl"],
         "report::figure::training",
         TRAINING,
     ),
-    figure(
+    row(
+        F,
         "loss",
         "Held-out loss beside its baselines",
         &["checkpoints/reference/eval.json"],
         "report::figure::loss",
         EVALUATION,
     ),
-    figure("choice", "Multiple choice beside chance", CHOICE, "report::figure::choice", EVALUATION),
-    figure(
+    row(F, "choice", "Multiple choice beside chance", CHOICE, "report::figure::choice", EVALUATION),
+    row(
+        F,
         "cost",
         "What a step costs when one size grows",
         &["checkpoints/bench/cost.json"],
         "report::figure::cost",
         TRAINING,
     ),
-    table(
+    row(
+        T,
         "claims",
         "What the abstract reports beside the reference run",
         &["paper/claims.toml", "checkpoints/reference/measurements.json", "defects/outcomes.json"],
         "report::Ledger::table",
         TOUR,
     ),
-    table("registry", "Every figure and table", &["src/report/registry.rs"], "report::registry::table", TOUR),
-    table("arithmetic", "What the reported numbers imply", &["paper/claims.toml"], "report::arithmetic", TRAINING),
-    table("sources", "Training text and its licences", &["data-manifests/small.toml"], "report::sources", CORPUS),
-    table("arbiter-score", "What each check caught, by kind of fault", SCORE, "report::arbiter::table", ARBITER),
-    table("candle-defects", "The catalogue of Candle's defects", OUTCOMES, "report::defects::table", CANDLE),
-    table("candle-versions", "Which version has which defect", MATRIX, "report::defects::matrix_table", CANDLE),
-    table("study-trial", "What the trap and the cure depend on", STUDY, "report::study::trial", FERTILITY),
-    table("study-trained", "Tokenizers trained here", STUDY, "report::study::trained", FERTILITY),
-    table("study-known", "Well-known tokenizers", STUDY, "report::study::known", FERTILITY),
-    table(
+    row(T, "registry", "Every figure and table", &["src/report/registry.rs"], "report::registry::table", TOUR),
+    row(T, "arithmetic", "What the reported numbers imply", &["paper/claims.toml"], "report::arithmetic", TRAINING),
+    row(T, "sources", "Training text and its licences", &["data-manifests/small.toml"], "report::sources", CORPUS),
+    row(T, "arbiter-score", "What each check caught, by kind of fault", SCORE, "report::arbiter::table", ARBITER),
+    row(T, "candle-defects", "The catalogue of Candle's defects", OUTCOMES, "report::defects::table", CANDLE),
+    row(T, "candle-versions", "Which version has which defect", MATRIX, "report::defects::matrix_table", CANDLE),
+    row(T, "study-trial", "What the trap and the cure depend on", STUDY, "report::study::trial", FERTILITY),
+    row(T, "study-trained", "Tokenizers trained here", STUDY, "report::study::trained", FERTILITY),
+    row(T, "study-known", "Well-known tokenizers", STUDY, "report::study::known", FERTILITY),
+    row(
+        T,
         "evaluation",
         "Held-out loss by language and domain",
         &["checkpoints/reference/eval.json"],
         "pipeline::evaluate::table",
         EVALUATION,
     ),
-    table("choice", "Multiple choice beside chance", CHOICE, "report::choice::table", EVALUATION),
-    table(
+    row(T, "choice", "Multiple choice beside chance", CHOICE, "report::choice::table", EVALUATION),
+    row(
+        T,
         "cost",
         "What a step costs when one size grows",
         &["checkpoints/bench/cost.json"],
         "report::cost::table",
         TRAINING,
     ),
-    table(
+    row(
+        T,
         "speed",
         "Training speed beside composed Candle",
         &["checkpoints/bench/speed.csv"],
         "report::speed::table",
         TRAINING,
     ),
-    table("ops", "Each op beside its composed twin", &["checkpoints/bench/ops.csv"], "report::speed::ops", TRAINING),
+    row(T, "ops", "Each op beside its composed twin", &["checkpoints/bench/ops.csv"], "report::speed::ops", TRAINING),
 ];
 
 /// The registry for a reader.
