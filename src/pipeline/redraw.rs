@@ -21,6 +21,7 @@ const SCORE: &str = "checkpoints/arbiter/score.json";
 const BENCH: &str = "checkpoints/bench";
 const NUMBERS: &str = "paper/generated/numbers.json";
 const README: &str = "README.md";
+const REPRODUCING: &str = "REPRODUCING.md";
 
 /// Files by their path in the repository.
 pub type Drawn = BTreeMap<String, Vec<u8>>;
@@ -40,9 +41,11 @@ pub fn redraw(root: &Path) -> Result<Drawn, PipelineError> {
     drawn.table("registry", &registry::table())?;
     drawn.table("sources", &sources(&Manifest::load("small")?))?;
     drawn.files.insert(NUMBERS.to_owned(), drawn.numbers.to_json()?.into_bytes());
-    let path = root.join(README);
-    let readme = std::fs::read_to_string(&path).map_err(FileError::at("read", &path))?;
-    drawn.files.insert(README.to_owned(), fill(&readme, &drawn.blocks)?.into_bytes());
+    for (document, blocks) in [(README, &drawn.readme), (REPRODUCING, &drawn.reproducing)] {
+        let path = root.join(document);
+        let text = std::fs::read_to_string(&path).map_err(FileError::at("read", &path))?;
+        drawn.files.insert(document.to_owned(), fill(&text, blocks)?.into_bytes());
+    }
     Ok(drawn.files)
 }
 
@@ -82,8 +85,9 @@ pub fn check_drawn(root: &Path) -> Result<String, PipelineError> {
 struct Stage {
     files: Drawn,
     numbers: Numbers,
-    /// Generated parts of the README.
-    blocks: BTreeMap<&'static str, String>,
+    /// Generated parts of the README, and of the document that says how to reproduce.
+    readme: BTreeMap<&'static str, String>,
+    reproducing: BTreeMap<&'static str, String>,
 }
 
 impl Stage {
@@ -112,7 +116,8 @@ fn run(root: &Path, ledger: &Ledger, drawn: &mut Stage) -> Result<(), PipelineEr
     let claims = ledger.table(Some(&reference), None)?.without("this machine now");
     drawn.table("claims", &claims)?;
     let scale = format!("\nReference run: recipe `{}`, {}.\n", reference.run, reference.scale);
-    drawn.blocks.insert("claims", claims.to_markdown() + &scale);
+    drawn.readme.insert("claims", claims.to_markdown() + &scale);
+    drawn.reproducing.insert("claims", ledger.reproducing(&reference).to_markdown() + &scale);
     let numbers = &mut drawn.numbers;
     numbers.claims(ledger, &reference);
     numbers.training(&Summary::of(&results.rows, results.parameters), results.recipe.seed);
@@ -143,7 +148,7 @@ fn catalogue(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     let score = read_json(&root.join(SCORE))?;
     drawn.figure(arbiter::figure(&score)?);
     drawn.table("arbiter-score", &arbiter::table(&score))?;
-    drawn.blocks.insert("arbiter", arbiter::headline(&score));
+    drawn.readme.insert("arbiter", arbiter::headline(&score));
     drawn.numbers.arbiter(&score);
     Ok(())
 }
@@ -160,7 +165,7 @@ fn bench(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     let (ways, tokens) = (speed::ways(&text("speed.csv")?)?, preset.batch * preset.time);
     let table = speed::table(&ways, tokens);
     drawn.table("speed", &table)?;
-    drawn.blocks.insert("speed", table.to_markdown());
+    drawn.readme.insert("speed", table.to_markdown());
     drawn.numbers.speed(&ways, tokens);
     drawn.table("ops", &speed::ops(&text("ops.csv")?)?)
 }

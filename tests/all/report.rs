@@ -29,7 +29,9 @@ fn elsewhere() -> tempfile::TempDir {
     for part in ["checkpoints", "defects/matrix", "figures", "paper/generated"] {
         copy(&root().join(part), &dir.path().join(part));
     }
-    std::fs::copy(root().join("README.md"), dir.path().join("README.md")).unwrap();
+    for document in ["README.md", "REPRODUCING.md"] {
+        std::fs::copy(root().join(document), dir.path().join(document)).unwrap();
+    }
     std::fs::copy(root().join("defects/outcomes.json"), dir.path().join("defects/outcomes.json")).unwrap();
     dir
 }
@@ -37,14 +39,14 @@ fn elsewhere() -> tempfile::TempDir {
 #[test]
 fn the_committed_figures_and_tables_are_what_the_stored_measurements_give() {
     let said = check_drawn(&root()).unwrap();
-    assert!(said.starts_with(&format!("{} files", 2 * REGISTRY.len() + 2)), "{said}");
+    assert!(said.starts_with(&format!("{} files", 2 * REGISTRY.len() + 3)), "{said}");
 }
 
 #[test]
 fn the_registry_lists_every_figure_and_table_and_nothing_else() {
     let drawn: BTreeSet<String> = redraw(&root()).unwrap().into_keys().collect();
     let mut listed: BTreeSet<String> = REGISTRY.iter().flat_map(Entry::files).collect();
-    listed.extend(["paper/generated/numbers.json", "README.md"].map(str::to_owned));
+    listed.extend(["paper/generated/numbers.json", "README.md", "REPRODUCING.md"].map(str::to_owned));
     assert_eq!(drawn, listed);
     for folder in ["figures", "paper/generated"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
