@@ -14,6 +14,7 @@ mod error;
 pub mod figure;
 mod measured;
 mod numbers;
+pub mod page;
 pub mod registry;
 mod sources;
 pub mod speed;
