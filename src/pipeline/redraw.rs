@@ -10,7 +10,9 @@ use crate::error::FileError;
 use crate::report::figure::{self, Figure};
 use crate::report::page::page;
 use crate::report::registry::{self, Kind, REGISTRY};
-use crate::report::{Ledger, Numbers, Table, arbiter, arithmetic, cost, defects, fill, sources, speed, study};
+use crate::report::{
+    Ledger, Numbers, Table, arbiter, arithmetic, cost, croissant, defects, fill, sources, speed, study,
+};
 use crate::train::Summary;
 use crate::train::bench::Preset;
 use std::collections::BTreeMap;
@@ -21,6 +23,8 @@ const MATRIX: &str = "defects/matrix/candle.json";
 const SCORE: &str = "checkpoints/arbiter/score.json";
 const BENCH: &str = "checkpoints/bench";
 const NUMBERS: &str = "paper/generated/numbers.json";
+/// Manifests whose metadata is written beside them.
+const MANIFESTS: [&str; 3] = ["pocket", "small", "eval"];
 const PAGE: &str = "paper/report.html";
 const README: &str = "README.md";
 const REPRODUCING: &str = "REPRODUCING.md";
@@ -42,6 +46,10 @@ pub fn redraw(root: &Path) -> Result<Drawn, PipelineError> {
     drawn.table("arithmetic", arithmetic(&ledger)?)?;
     drawn.table("registry", registry::table())?;
     drawn.table("sources", sources(&Manifest::load("small")?))?;
+    for name in MANIFESTS {
+        let metadata = croissant(name, &Manifest::load(name)?);
+        drawn.files.insert(format!("data-manifests/{name}.croissant.json"), metadata.into_bytes());
+    }
     drawn.files.insert(NUMBERS.to_owned(), drawn.numbers.to_json()?.into_bytes());
     let page = page(&drawn.figures, &drawn.tables, &drawn.numbers);
     drawn.files.insert(PAGE.to_owned(), page.into_bytes());
