@@ -26,13 +26,12 @@ fn copy(from: &Path, to: &Path) {
 /// Another checkout: what is stored and what is drawn, elsewhere.
 fn elsewhere() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    for part in ["checkpoints", "defects/matrix", "figures", "paper/generated"] {
+    for part in ["checkpoints", "data-manifests", "defects/matrix", "figures", "paper/generated"] {
         copy(&root().join(part), &dir.path().join(part));
     }
-    for document in ["README.md", "REPRODUCING.md"] {
+    for document in ["README.md", "REPRODUCING.md", "paper/report.html", "defects/outcomes.json"] {
         std::fs::copy(root().join(document), dir.path().join(document)).unwrap();
     }
-    std::fs::copy(root().join("defects/outcomes.json"), dir.path().join("defects/outcomes.json")).unwrap();
     dir
 }
 
