@@ -138,6 +138,7 @@ fn run(root: &Path, ledger: &Ledger, drawn: &mut Stage) -> Result<(), PipelineEr
     numbers.claims(ledger, &reference);
     numbers.training(&Summary::of(&results.rows, results.parameters), results.recipe.seed);
     numbers.evaluation(&results.eval);
+    results.balance.first().into_iter().for_each(|balance| numbers.corpus(&balance.languages));
     results.choice.iter().for_each(|report| numbers.choice(report));
     Ok(())
 }

@@ -4,6 +4,7 @@
 use super::claims::number;
 use super::{Ledger, Measurements, ReportError, speed};
 use crate::arbiter::faults::{Kind, Score};
+use crate::corpus::balance::LanguageBalance;
 use crate::defects::{Matrix, Outcomes};
 use crate::eval::choice::ChoiceReport;
 use crate::eval::{EvalReport, MODELS};
@@ -59,6 +60,7 @@ impl Numbers {
         }
         for row in &report.memorisation {
             self.put(format!("eval.{}.training-text", row.language), spread(row.training.per_character));
+            self.put(format!("eval.{}.memorisation-gap", row.language), spread(row.gap_per_character));
         }
         self.put("eval.chance", format!("{:.2}", report.chance));
         self.put("eval.vocabulary", report.vocabulary);
@@ -77,6 +79,17 @@ impl Numbers {
         self.put("choice.at-chance-by-sum", count(&|t| t.by_sum.gold.at_chance));
         self.put("choice.control-at-chance", count(&|t| t.by_character.drawn.at_chance && t.by_sum.drawn.at_chance));
         self.put("choice.window", report.window);
+        let dropped = report.dropped_documents.map_or("not measured".to_owned(), |count| count.to_string());
+        self.put("choice.dropped", dropped);
+    }
+
+    /// `corpus.<language>.…`: the training text.
+    pub fn corpus(&mut self, languages: &[LanguageBalance]) {
+        for language in languages {
+            let name = |what: &str| format!("corpus.{}.{what}", language.language);
+            self.put(name("characters"), number(language.characters as f64));
+            self.put(name("documents"), language.documents);
+        }
     }
 
     /// `study.…`: the fertility study.
