@@ -229,3 +229,25 @@ fn a_reader_that_stops_ends_the_command_without_a_panic() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert!(!output.status.success());
 }
+
+#[test]
+fn claims_and_figures_come_from_what_is_stored() {
+    let nowhere = tempfile::tempdir().unwrap();
+    let run = |directory: &Path, arguments: &[&str]| shikha(arguments).current_dir(directory).output().unwrap();
+    let text = |output: &Output| String::from_utf8(output.stdout.clone()).unwrap();
+    let empty = run(nowhere.path(), &["claims"]);
+    assert!(empty.status.success());
+    let claims = shikha::report::Ledger::built_in().unwrap().claims.len();
+    assert!(text(&empty).contains("no reference run is committed") && text(&empty).contains("make reproduce"));
+    assert!(text(&empty).matches("not measured").count() >= 2 * claims);
+    let refused = run(nowhere.path(), &["figures"]);
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && message.starts_with("shikha: cannot read checkpoints/reference"), "{message}");
+    assert_eq!(std::fs::read_dir(nowhere.path()).unwrap().count(), 0, "nothing was written");
+
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let stored = run(root, &["claims"]);
+    assert!(text(&stored).contains("Reference run: recipe `small`"), "{}", text(&stored));
+    let checked = run(root, &["figures", "--check"]);
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+}
