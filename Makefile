@@ -5,7 +5,7 @@ export SHIKHA_MIRROR = $(MIRROR)
 endif
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims study defects defects-store defects-matrix defects-reproducers bench native
+.PHONY: test test-burn arbiter arbiter-store reproduce figures claims study defects defects-store defects-matrix defects-reproducers bench native paper
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -14,6 +14,8 @@ reproduce: ; $(SHIKHA) reproduce $(RECIPE)
 # Every figure and table of the report from what is stored under checkpoints/ and defects/.
 figures: ; $(SHIKHA) figures
 claims: ; $(SHIKHA) claims
+# The report as PDF: the same bytes on every machine. The typesetter takes some ten minutes to build, once.
+paper: ; cargo run --release --locked --quiet --manifest-path paper/typeset/Cargo.toml -- . paper/report.typ paper/report.pdf
 study: ; $(SHIKHA) fertility study && $(SHIKHA) figures
 defects: ; $(SHIKHA) defects --store runs/defects/outcomes.json && $(SHIKHA) defects --matrix defects/matrix/candle.json
 defects-store: ; $(SHIKHA) defects --store defects/outcomes.json && $(SHIKHA) figures
