@@ -8,8 +8,11 @@ use crate::corpus::source::Manifest;
 use crate::defects::{Matrix, Outcomes};
 use crate::error::FileError;
 use crate::report::figure::{self, Figure};
+use crate::report::page::page;
 use crate::report::registry::{self, Kind, REGISTRY};
-use crate::report::{Ledger, Numbers, Table, arbiter, arithmetic, cost, defects, fill, sources, speed, study};
+use crate::report::{
+    Ledger, Numbers, Table, arbiter, arithmetic, cost, croissant, defects, fill, sources, speed, study,
+};
 use crate::train::Summary;
 use crate::train::bench::Preset;
 use std::collections::BTreeMap;
@@ -20,7 +23,11 @@ const MATRIX: &str = "defects/matrix/candle.json";
 const SCORE: &str = "checkpoints/arbiter/score.json";
 const BENCH: &str = "checkpoints/bench";
 const NUMBERS: &str = "paper/generated/numbers.json";
+/// Manifests whose metadata is written beside them.
+const MANIFESTS: [&str; 3] = ["pocket", "small", "eval"];
+const PAGE: &str = "paper/report.html";
 const README: &str = "README.md";
+const REPRODUCING: &str = "REPRODUCING.md";
 
 /// Files by their path in the repository.
 pub type Drawn = BTreeMap<String, Vec<u8>>;
@@ -36,13 +43,21 @@ pub fn redraw(root: &Path) -> Result<Drawn, PipelineError> {
     fertility(root, &mut drawn)?;
     catalogue(root, &mut drawn)?;
     bench(root, &mut drawn)?;
-    drawn.table("arithmetic", &arithmetic(&ledger)?)?;
-    drawn.table("registry", &registry::table())?;
-    drawn.table("sources", &sources(&Manifest::load("small")?))?;
+    drawn.table("arithmetic", arithmetic(&ledger)?)?;
+    drawn.table("registry", registry::table())?;
+    drawn.table("sources", sources(&Manifest::load("small")?))?;
+    for name in MANIFESTS {
+        let metadata = croissant(name, &Manifest::load(name)?);
+        drawn.files.insert(format!("data-manifests/{name}.croissant.json"), metadata.into_bytes());
+    }
     drawn.files.insert(NUMBERS.to_owned(), drawn.numbers.to_json()?.into_bytes());
-    let path = root.join(README);
-    let readme = std::fs::read_to_string(&path).map_err(FileError::at("read", &path))?;
-    drawn.files.insert(README.to_owned(), fill(&readme, &drawn.blocks)?.into_bytes());
+    let page = page(&drawn.figures, &drawn.tables, &drawn.numbers);
+    drawn.files.insert(PAGE.to_owned(), page.into_bytes());
+    for (document, blocks) in [(README, &drawn.readme), (REPRODUCING, &drawn.reproducing)] {
+        let path = root.join(document);
+        let text = std::fs::read_to_string(&path).map_err(FileError::at("read", &path))?;
+        drawn.files.insert(document.to_owned(), fill(&text, blocks)?.into_bytes());
+    }
     Ok(drawn.files)
 }
 
@@ -81,23 +96,28 @@ pub fn check_drawn(root: &Path) -> Result<String, PipelineError> {
 #[derive(Default)]
 struct Stage {
     files: Drawn,
+    figures: BTreeMap<&'static str, Figure>,
+    tables: BTreeMap<&'static str, Table>,
     numbers: Numbers,
-    /// Generated parts of the README.
-    blocks: BTreeMap<&'static str, String>,
+    /// Generated parts of the README, and of the document that says how to reproduce.
+    readme: BTreeMap<&'static str, String>,
+    reproducing: BTreeMap<&'static str, String>,
 }
 
 impl Stage {
     fn figure(&mut self, figure: Figure) {
-        self.files.insert(format!("figures/{}.svg", figure.id), figure.svg.into_bytes());
-        self.files.insert(format!("figures/{}.csv", figure.id), figure.csv.into_bytes());
+        self.files.insert(format!("figures/{}.svg", figure.id), figure.svg.clone().into_bytes());
+        self.files.insert(format!("figures/{}.csv", figure.id), figure.csv.clone().into_bytes());
+        self.figures.insert(figure.id, figure);
     }
 
     /// A table by its id, headed by the registry's title.
-    fn table(&mut self, id: &str, table: &Table) -> Result<(), PipelineError> {
+    fn table(&mut self, id: &'static str, table: Table) -> Result<(), PipelineError> {
         let title = REGISTRY.iter().find(|e| e.kind == Kind::Table && e.id == id).map_or(id, |entry| entry.title);
         self.files.insert(format!("paper/generated/{id}.csv"), table.to_csv()?.into_bytes());
         let markdown = format!("# {title}\n\n{}", table.to_markdown());
         self.files.insert(format!("paper/generated/{id}.md"), markdown.into_bytes());
+        self.tables.insert(id, table);
         Ok(())
     }
 }
@@ -106,13 +126,14 @@ fn run(root: &Path, ledger: &Ledger, drawn: &mut Stage) -> Result<(), PipelineEr
     let (results, _) = kept::results(&root.join(REFERENCE))?;
     results.figures()?.into_iter().for_each(|figure| drawn.figure(figure));
     for (id, table) in ["evaluation", "choice"].into_iter().zip(results.tables()) {
-        drawn.table(id, &table)?;
+        drawn.table(id, table)?;
     }
     let reference = reference(root)?.unwrap_or_default();
     let claims = ledger.table(Some(&reference), None)?.without("this machine now");
-    drawn.table("claims", &claims)?;
     let scale = format!("\nReference run: recipe `{}`, {}.\n", reference.run, reference.scale);
-    drawn.blocks.insert("claims", claims.to_markdown() + &scale);
+    drawn.readme.insert("claims", claims.to_markdown() + &scale);
+    drawn.table("claims", claims)?;
+    drawn.reproducing.insert("claims", ledger.reproducing(&reference).to_markdown() + &scale);
     let numbers = &mut drawn.numbers;
     numbers.claims(ledger, &reference);
     numbers.training(&Summary::of(&results.rows, results.parameters), results.recipe.seed);
@@ -126,7 +147,7 @@ fn fertility(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     drawn.figure(figure::cause(&stored.cause)?);
     drawn.figure(figure::vocabulary(&stored.trained)?);
     for (id, table) in study::generated(&stored) {
-        drawn.table(id, &table)?;
+        drawn.table(id, table)?;
     }
     drawn.numbers.study(&stored);
     Ok(())
@@ -137,13 +158,13 @@ fn catalogue(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     let matrix: Matrix = read_json(&root.join(MATRIX))?;
     defects::figures(&outcomes)?.into_iter().for_each(|figure| drawn.figure(figure));
     drawn.figure(defects::matrix_figure(&matrix)?);
-    drawn.table("candle-defects", &defects::table(&outcomes))?;
-    drawn.table("candle-versions", &defects::matrix_table(&matrix))?;
+    drawn.table("candle-defects", defects::table(&outcomes))?;
+    drawn.table("candle-versions", defects::matrix_table(&matrix))?;
     drawn.numbers.defects(&outcomes, &matrix);
     let score = read_json(&root.join(SCORE))?;
     drawn.figure(arbiter::figure(&score)?);
-    drawn.table("arbiter-score", &arbiter::table(&score))?;
-    drawn.blocks.insert("arbiter", arbiter::headline(&score));
+    drawn.table("arbiter-score", arbiter::table(&score))?;
+    drawn.readme.insert("arbiter", arbiter::headline(&score));
     drawn.numbers.arbiter(&score);
     Ok(())
 }
@@ -155,12 +176,12 @@ fn bench(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     };
     let points: Vec<_> = read_json(&root.join(BENCH).join("cost.json"))?;
     drawn.figure(figure::cost(&points, &cost::caption(&points))?);
-    drawn.table("cost", &cost::table(&points))?;
+    drawn.table("cost", cost::table(&points))?;
     let preset = Preset::named("bench-17m")?;
     let (ways, tokens) = (speed::ways(&text("speed.csv")?)?, preset.batch * preset.time);
     let table = speed::table(&ways, tokens);
-    drawn.table("speed", &table)?;
-    drawn.blocks.insert("speed", table.to_markdown());
+    drawn.readme.insert("speed", table.to_markdown());
+    drawn.table("speed", table)?;
     drawn.numbers.speed(&ways, tokens);
-    drawn.table("ops", &speed::ops(&text("ops.csv")?)?)
+    drawn.table("ops", speed::ops(&text("ops.csv")?)?)
 }

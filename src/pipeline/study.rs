@@ -131,7 +131,7 @@ fn train(texts: &Texts, sets: &[TextSet], work: &mut Progress) -> Result<(Vec<Tr
     let two = [PreTokenizer::Gpt2, PreTokenizer::Marks];
     let raw = self::sets(&texts.raw_parallel);
     let arms = [
-        (arm(ALL, &PreTokenizer::ALL, &MANY, true), sets),
+        (arm(ALL, &PreTokenizer::STUDIED, &MANY, true), sets),
         (arm(BALANCED, &two, &FEW, true), sets),
         (arm(WITH_NEWS, &two, &FEW, true), sets),
         (arm(AS_WRITTEN, &[PreTokenizer::Marks], &[SHOWN], true), &raw),

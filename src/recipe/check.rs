@@ -4,7 +4,7 @@ use super::{Recipe, RecipeError, TASKS};
 use std::collections::BTreeMap;
 
 /// Names of the pre-tokenizers a recipe can ask for.
-const PRE_TOKENIZERS: [&str; 5] = ["gpt2", "cl100k", "o200k", "marks", "grapheme"];
+const PRE_TOKENIZERS: [&str; 6] = ["gpt2", "cl100k", "o200k", "marks", "marks-stop", "grapheme"];
 
 struct Checker<'a> {
     origin: &'a str,

@@ -98,7 +98,7 @@ pub struct CorpusRecipe {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenizerRecipe {
-    /// Name of the pre-tokenizer: `gpt2` or `marks`.
+    /// Name of the pre-tokenizer: `gpt2`, `cl100k`, `o200k`, `marks`, `marks-stop` or `grapheme`.
     pub pre_tokenizer: String,
     /// Tokens in the vocabulary, at most; a small text can give fewer.
     pub vocabulary: usize,

@@ -24,6 +24,16 @@ pub struct Claim {
     pub measured_by: String,
     /// What measuring it would take where it was not.
     pub needs: String,
+    /// Of what the abstract states it, and we measure it.
+    pub scale: String,
+    /// Which difference from the reported value still counts as agreement, or why none is asked for.
+    pub tolerance: String,
+    /// The command that measures it here.
+    pub command: String,
+    /// How long that takes, built, in minutes.
+    pub minutes: u32,
+    /// What machine it takes.
+    pub hardware: String,
 }
 
 /// All claims, in the order of the abstract.
@@ -93,6 +103,26 @@ impl Ledger {
             table.push(vec![claim.wording.clone(), claim.reported(), reference, now]);
         }
         Ok(table)
+    }
+
+    /// What a reader runs for each claim and what comes out: the reference run's value is the expected one.
+    pub fn reproducing(&self, reference: &Measurements) -> Table {
+        let header =
+            ["claim", "reported", "of what", "expected here", "agrees within", "command", "minutes", "hardware"];
+        let mut table = Table::new("reproducing", &header);
+        for claim in &self.claims {
+            table.push(vec![
+                claim.wording.clone(),
+                claim.reported(),
+                claim.scale.clone(),
+                claim.measured(reference),
+                claim.tolerance.clone(),
+                format!("`{}`", claim.command),
+                claim.minutes.to_string(),
+                claim.hardware.clone(),
+            ]);
+        }
+        table
     }
 }
 
@@ -173,7 +203,8 @@ mod tests {
         let ledger = Ledger::built_in().unwrap();
         let error = ledger.table(None, Some(&measurements("nll-traind", 1.0))).unwrap_err().to_string();
         assert!(error.contains("`nll-traind`"), "{error}");
-        let one = "[[claim]]\nid='a'\nwording='w'\nreported=1.0\nunit=''\nmeasured_by=''\nneeds=''\n";
+        let one = "[[claim]]\nid='a'\nwording='w'\nreported=1.0\nunit=''\nmeasured_by=''\nneeds=''\nscale=''\n\
+                   tolerance=''\ncommand=''\nminutes=1\nhardware=''\n";
         assert!(Ledger::parse(one).is_ok());
         assert!(Ledger::parse(&one.repeat(2)).unwrap_err().to_string().contains("twice"));
         assert!(Ledger::parse(&one.replace("reported=1.0", "")).unwrap_err().to_string().contains("one of them"));

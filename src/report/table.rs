@@ -1,6 +1,7 @@
 //! Tables: a polars frame of text, shown aligned on a terminal, as Markdown or as CSV.
 
 use super::ReportError;
+use super::page::escape;
 use polars::prelude::{Column, CsvWriter, DataFrame, SerWriter};
 use std::fmt::Write;
 
@@ -66,6 +67,27 @@ impl Table {
         let mut text = line(&self.header) + &line(&rule);
         self.rows.iter().for_each(|row| text += &line(row));
         text
+    }
+
+    /// The table as an HTML `table` element.
+    pub fn to_html(&self) -> String {
+        let cells = |open: &str, close: &str, row: &[String]| {
+            let cells: Vec<String> = row.iter().map(|cell| format!("{open}{}{close}", escape(cell))).collect();
+            format!("<tr>{}</tr>\n", cells.concat())
+        };
+        let rows: Vec<String> = self.rows.iter().map(|row| cells("<td>", "</td>", row)).collect();
+        let head = cells("<th scope=\"col\">", "</th>", &self.header);
+        format!("<table>\n<thead>\n{head}</thead>\n<tbody>\n{}</tbody>\n</table>\n", rows.concat())
+    }
+
+    /// Rows, the header aside.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// The table for a terminal: columns aligned, long cells wrapped to `width` characters in all.

@@ -41,7 +41,9 @@ pub enum TokenizerError {
     #[error("{}: there are no words in it to measure", _0.display())]
     NoText(PathBuf),
     /// No pre-tokenizer of that name.
-    #[error("there is no pre-tokenizer called `{0}`: use `gpt2`, `cl100k`, `o200k`, `marks` or `grapheme`")]
+    #[error(
+        "there is no pre-tokenizer called `{0}`: use `gpt2`, `cl100k`, `o200k`, `marks`, `marks-stop` or `grapheme`"
+    )]
     PreTokenizer(String),
     /// There is no text to train on.
     #[error("there is no text to train a tokenizer on; check the manifest and the corpus report")]

@@ -26,25 +26,29 @@ fn copy(from: &Path, to: &Path) {
 /// Another checkout: what is stored and what is drawn, elsewhere.
 fn elsewhere() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    for part in ["checkpoints", "defects/matrix", "figures", "paper/generated"] {
+    for part in ["checkpoints", "data-manifests", "defects/matrix", "figures", "paper/generated"] {
         copy(&root().join(part), &dir.path().join(part));
     }
-    std::fs::copy(root().join("README.md"), dir.path().join("README.md")).unwrap();
-    std::fs::copy(root().join("defects/outcomes.json"), dir.path().join("defects/outcomes.json")).unwrap();
+    for document in ["README.md", "REPRODUCING.md", "paper/report.html", "defects/outcomes.json"] {
+        std::fs::copy(root().join(document), dir.path().join(document)).unwrap();
+    }
     dir
 }
 
 #[test]
 fn the_committed_figures_and_tables_are_what_the_stored_measurements_give() {
     let said = check_drawn(&root()).unwrap();
-    assert!(said.starts_with(&format!("{} files", 2 * REGISTRY.len() + 2)), "{said}");
+    assert!(said.starts_with(&format!("{} files", 2 * REGISTRY.len() + 4)), "{said}");
 }
 
 #[test]
 fn the_registry_lists_every_figure_and_table_and_nothing_else() {
     let drawn: BTreeSet<String> = redraw(&root()).unwrap().into_keys().collect();
     let mut listed: BTreeSet<String> = REGISTRY.iter().flat_map(Entry::files).collect();
-    listed.extend(["paper/generated/numbers.json", "README.md"].map(str::to_owned));
+    listed.extend(
+        ["paper/generated/numbers.json", "paper/report.html", "README.md", "REPRODUCING.md"].map(str::to_owned),
+    );
+    listed.extend(["pocket", "small", "eval"].map(|name| format!("data-manifests/{name}.croissant.json")));
     assert_eq!(drawn, listed);
     for folder in ["figures", "paper/generated"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
@@ -95,4 +99,44 @@ fn the_claims_table_has_no_empty_cell() {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         assert!(cells.len() == 3 && cells.iter().all(|cell| !cell.is_empty()), "{row}");
     }
+}
+
+/// The tags of well-formed markup in their order, after checking that they nest.
+fn tags(html: &str) -> Vec<&str> {
+    let (mut tags, mut open) = (Vec::new(), Vec::new());
+    for part in html.split('<').skip(1) {
+        let (tag, text) = part.split_once('>').unwrap_or_else(|| panic!("`<{part}` does not end"));
+        assert!(!text.contains('>'), "`{text}` holds a bare >");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name));
+        } else if !tag.ends_with('/') && !tag.starts_with('!') {
+            open.push(tag.split_whitespace().next().unwrap());
+        }
+        tags.push(tag);
+    }
+    assert!(open.is_empty(), "{open:?}");
+    tags
+}
+
+#[test]
+fn the_page_is_well_formed_small_and_needs_nothing_else() {
+    let drawn = redraw(&root()).unwrap();
+    let html = std::str::from_utf8(&drawn["paper/report.html"]).unwrap();
+    let tags = tags(html);
+    let values = |name: &str| {
+        let found = tags.iter().filter_map(|tag| tag.split_once(&format!(" {name}=\"")));
+        found.map(|(_, rest)| rest.split('"').next().unwrap()).collect::<Vec<_>>()
+    };
+    let ids = values("id");
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{ids:?}");
+    for target in values("href") {
+        assert!(target.starts_with('#') && ids.contains(&&target[1..]), "{target}");
+    }
+    assert!(values("src").is_empty() && !html.contains("<script") && !html.contains("url("));
+    assert_eq!(
+        tags.iter().filter(|tag| tag.starts_with("svg ")).count(),
+        drawn.keys().filter(|k| k.ends_with("svg")).count()
+    );
+    assert!(!html.contains("not measured</p>"), "every row of the registry is on the page");
+    assert!(html.len() < 3_000_000, "{}", html.len());
 }

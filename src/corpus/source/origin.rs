@@ -1,5 +1,6 @@
 //! Where the files of a source are published.
 
+use super::download::percent_encoded;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -45,6 +46,25 @@ fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with('.')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+impl Origin {
+    /// Where a file that is published by itself lies in a mirror folder, and its address; `None` for a file inside
+    /// something else, on this machine, or that cannot be read yet.
+    pub fn published(&self, revision: &str, path: &str) -> Option<(String, String)> {
+        match self {
+            Origin::GitHub { owner, repository } => {
+                let place = format!("{owner}/{repository}/{revision}/{path}");
+                let address = format!("https://raw.githubusercontent.com/{}", percent_encoded(&place));
+                Some((format!("github.com/{place}"), address))
+            }
+            Origin::Npm { name } => {
+                let address = format!("https://cdn.jsdelivr.net/npm/{name}@{revision}/{}", percent_encoded(path));
+                Some((format!("npm/{name}/{revision}/{path}"), address))
+            }
+            Origin::Crate { .. } | Origin::HuggingFace { .. } | Origin::Local { .. } => None,
+        }
+    }
 }
 
 impl FromStr for Origin {

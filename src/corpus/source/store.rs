@@ -43,21 +43,14 @@ impl Store {
                 let bytes = read_checked(&path, file, "correct the file or the manifest")?;
                 bytes.ok_or_else(|| missing(source, file, &path.display().to_string()))
             }
-            Origin::GitHub { owner, repository } => {
-                let place = format!("{owner}/{repository}/{}/{}", source.revision, file.path);
-                let address = format!("https://raw.githubusercontent.com/{}", percent_encoded(&place));
-                self.published(file, &format!("github.com/{place}"), address)
-            }
-            Origin::Npm { name } => {
-                let (version, path) = (&source.revision, &file.path);
-                let address = format!("https://cdn.jsdelivr.net/npm/{name}@{version}/{}", percent_encoded(path));
-                self.published(file, &format!("npm/{name}/{version}/{path}"), address)
-            }
-            Origin::HuggingFace { .. } => Err(SourceError::Unsupported {
-                id: source.id.clone(),
-                origin: source.origin.to_string(),
-                advice: "download the files and name them with `local:`",
-            }),
+            origin => match origin.published(&source.revision, &file.path) {
+                Some((place, address)) => self.published(file, &place, address),
+                None => Err(SourceError::Unsupported {
+                    id: source.id.clone(),
+                    origin: source.origin.to_string(),
+                    advice: "download the files and name them with `local:`",
+                }),
+            },
         }
     }
 

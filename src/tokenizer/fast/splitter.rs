@@ -7,8 +7,12 @@ use fancy_regex::Regex;
 /// Cuts text into the pieces of a pre-tokenizer's pattern.
 #[derive(Debug, Clone)]
 pub(super) enum Splitter {
-    /// GPT-2's pattern, or with `true` the one that keeps marks and joiners in words.
-    Hand(bool),
+    /// GPT-2's pattern.
+    Gpt2,
+    /// The one that keeps marks and joiners in words.
+    Marks,
+    /// The one that keeps contractions and a stop on them too.
+    MarksStop,
     /// Any other pattern.
     Regex(Box<Regex>),
 }
@@ -16,19 +20,21 @@ pub(super) enum Splitter {
 impl Splitter {
     /// The splitter of a pattern; `None` when it is no regular expression.
     pub(super) fn new(pattern: &str) -> Option<Self> {
-        let is = |known: PreTokenizer| pattern == known.pattern();
-        if is(PreTokenizer::Gpt2) || is(PreTokenizer::Marks) {
-            return Some(Splitter::Hand(is(PreTokenizer::Marks)));
+        match PreTokenizer::ALL.into_iter().find(|known| known.pattern() == pattern) {
+            Some(PreTokenizer::Gpt2) => Some(Splitter::Gpt2),
+            Some(PreTokenizer::Marks) => Some(Splitter::Marks),
+            Some(PreTokenizer::MarksStop) => Some(Splitter::MarksStop),
+            _ => Regex::new(pattern).ok().map(|regex| Splitter::Regex(Box::new(regex))),
         }
-        Regex::new(pattern).ok().map(|regex| Splitter::Regex(Box::new(regex)))
     }
 
     /// Calls `each` with the pieces of `text`, in order; together they are the text. The message of
     /// the regular expression when it gives up.
     pub(super) fn split<'t>(&self, text: &'t str, each: &mut dyn FnMut(&'t str)) -> Result<(), String> {
         match self {
-            Splitter::Hand(true) => by_hand::<true>(text, each),
-            Splitter::Hand(false) => by_hand::<false>(text, each),
+            Splitter::Gpt2 => by_hand::<false, false>(text, each),
+            Splitter::Marks => by_hand::<true, false>(text, each),
+            Splitter::MarksStop => by_hand::<true, true>(text, each),
             Splitter::Regex(regex) => return by_regex(regex, text, each),
         }
         Ok(())
@@ -53,18 +59,18 @@ fn by_regex<'t>(regex: &Regex, text: &'t str, each: &mut dyn FnMut(&'t str)) -> 
     Ok(())
 }
 
-fn by_hand<'t, const MARKS: bool>(text: &'t str, each: &mut dyn FnMut(&'t str)) {
+fn by_hand<'t, const MARKS: bool, const STOP: bool>(text: &'t str, each: &mut dyn FnMut(&'t str)) {
     let mut rest = text;
     while !rest.is_empty() {
-        let (piece, after) = rest.split_at(first_piece::<MARKS>(rest));
+        let (piece, after) = rest.split_at(first_piece::<MARKS, STOP>(rest));
         each(piece);
         rest = after;
     }
 }
 
 /// Bytes of the first piece: the alternatives of the pattern in their order.
-fn first_piece<const MARKS: bool>(text: &str) -> usize {
-    if let Some(length) = contraction(text.as_bytes()) {
+fn first_piece<const MARKS: bool, const STOP: bool>(text: &str) -> usize {
+    if !STOP && let Some(length) = contraction(text.as_bytes()) {
         return length;
     }
     let space = usize::from(text.as_bytes()[0] == b' ');
@@ -77,8 +83,33 @@ fn first_piece<const MARKS: bool>(text: &str) -> usize {
     };
     match kind {
         Class::Space => spaces(text),
+        Class::Letter if STOP => {
+            let word = space + run(&text[space..], keeps);
+            let shortened = word + shortening(&text[word..]);
+            shortened + stop(&text[shortened..])
+        }
         _ => space + run(&text[space..], keeps),
     }
+}
+
+/// Bytes of `['’](?:[sdmt]|ll|ve|re)(?!\p{L})` at the head of `text`, or 0.
+fn shortening(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix(['\'', '’']) else { return 0 };
+    let ends = |after: &&str| !begins(after, &[Class::Letter]);
+    let endings = ["s", "d", "m", "t", "ll", "ve", "re"];
+    let after = endings.iter().filter_map(|ending| rest.strip_prefix(ending)).find(ends);
+    after.map_or(0, |after| text.len() - after.len())
+}
+
+/// Bytes of `[।,.](?![\p{L}\p{N}])` at the head of `text`, or 0.
+fn stop(text: &str) -> usize {
+    let Some(after) = text.strip_prefix(['।', ',', '.']) else { return 0 };
+    if begins(after, &[Class::Letter, Class::Number]) { 0 } else { text.len() - after.len() }
+}
+
+/// Whether the first character of `text` is of one of the classes.
+fn begins(text: &str, classes: &[Class]) -> bool {
+    text.chars().next().is_some_and(|c| classes.contains(&class(c)))
 }
 
 /// `'(?:[sdmt]|ll|ve|re)`.
@@ -115,9 +146,11 @@ mod tests {
 
     #[test]
     fn words_keep_their_marks_or_do_not() {
-        let [gpt2, marks] = [false, true].map(Splitter::Hand);
+        let [gpt2, marks, stop] = [Splitter::Gpt2, Splitter::Marks, Splitter::MarksStop];
         assert_eq!(pieces(&marks, "আমি গাই।  x's"), ["আমি", " গাই", "।", " ", " x", "'s"]);
         assert_eq!(pieces(&gpt2, "গাই।"), ["গ", "া", "ই", "।"]);
+        assert_eq!(pieces(&stop, "আমি গাই। it's x.y,"), ["আমি", " গাই।", " it's", " x", ".", "y,"]);
+        assert_eq!(pieces(&stop, "'s it'sa... ৫।"), ["'", "s", " it", "'", "sa.", "..", " ৫", "।"]);
         assert_eq!(pieces(&marks, " \n"), [" \n"]);
         assert_eq!(pieces(&marks, "\n\nক"), ["\n", "\n", "ক"]);
     }
@@ -126,9 +159,9 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, cases: 400, ..ProptestConfig::default() })]
         #[test]
         fn by_hand_and_by_regular_expression_are_the_same(
-            text in "(\\PC|[ \n\r\t\u{a0}'sdmtlverক-হা-্\u{9bc}\u{200c}\u{200d}০-৯।,.½☺\u{fe0f}\u{3000}]){0,40}"
+            text in "(\\PC|[ \n\r\t\u{a0}'’sdmtlverক-হা-্\u{9bc}\u{200c}\u{200d}০-৯।,.½☺\u{fe0f}\u{3000}]){0,40}"
         ) {
-            for known in [PreTokenizer::Gpt2, PreTokenizer::Marks] {
+            for known in [PreTokenizer::Gpt2, PreTokenizer::Marks, PreTokenizer::MarksStop] {
                 let by_hand = Splitter::new(known.pattern()).unwrap();
                 let regex = Splitter::Regex(Box::new(Regex::new(known.pattern()).unwrap()));
                 prop_assert_eq!(pieces(&by_hand, &text), pieces(&regex, &text));

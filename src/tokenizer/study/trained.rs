@@ -186,7 +186,7 @@ mod tests {
         let arm = Arm {
             text: "song".to_owned(),
             documents: vec![&bangla, &english],
-            pre_tokenizers: PreTokenizer::ALL.to_vec(),
+            pre_tokenizers: PreTokenizer::STUDIED.to_vec(),
             vocabularies: vec![280, 400],
             compose: true,
         };
