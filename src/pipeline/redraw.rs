@@ -137,6 +137,7 @@ fn run(root: &Path, ledger: &Ledger, drawn: &mut Stage) -> Result<(), PipelineEr
     let numbers = &mut drawn.numbers;
     numbers.claims(ledger, &reference);
     numbers.training(&Summary::of(&results.rows, results.parameters), results.recipe.seed);
+    results.balance.first().iter().for_each(|balance| numbers.corpus(&balance.languages));
     numbers.evaluation(&results.eval);
     results.choice.iter().for_each(|report| numbers.choice(report));
     Ok(())

@@ -4,6 +4,7 @@
 use super::claims::number;
 use super::{Ledger, Measurements, ReportError, speed};
 use crate::arbiter::faults::{Kind, Score};
+use crate::corpus::balance::LanguageBalance;
 use crate::defects::{Matrix, Outcomes};
 use crate::eval::choice::ChoiceReport;
 use crate::eval::{EvalReport, MODELS};
@@ -43,6 +44,13 @@ impl Numbers {
         self.put("training.memory", memory);
     }
 
+    /// `corpus.<language>.characters`: how much training text there is.
+    pub fn corpus(&mut self, languages: &[LanguageBalance]) {
+        for row in languages {
+            self.put(format!("corpus.{}.characters", row.language), number(row.characters as f64));
+        }
+    }
+
     /// `eval.<language>.<model>`: nats per character with its interval; the gains, paired by document.
     pub fn evaluation(&mut self, report: &EvalReport) {
         for group in report.groups.iter().filter(|g| g.domain == "all") {
@@ -59,6 +67,7 @@ impl Numbers {
         }
         for row in &report.memorisation {
             self.put(format!("eval.{}.training-text", row.language), spread(row.training.per_character));
+            self.put(format!("eval.{}.memorisation-gap", row.language), spread(row.gap_per_character));
         }
         self.put("eval.chance", format!("{:.2}", report.chance));
         self.put("eval.vocabulary", report.vocabulary);
@@ -77,6 +86,10 @@ impl Numbers {
         self.put("choice.at-chance-by-sum", count(&|t| t.by_sum.gold.at_chance));
         self.put("choice.control-at-chance", count(&|t| t.by_character.drawn.at_chance && t.by_sum.drawn.at_chance));
         self.put("choice.window", report.window);
+        self.put(
+            "choice.dropped",
+            report.dropped_documents.map_or("not measured".to_owned(), |count| count.to_string()),
+        );
     }
 
     /// `study.…`: the fertility study.

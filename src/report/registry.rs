@@ -143,6 +143,7 @@ pub const REGISTRY: &[Entry] = &[
     row(T, "arbiter-score", "What each check caught, by kind of fault", SCORE, "report::arbiter::table", ARBITER),
     row(T, "candle-defects", "The catalogue of Candle's defects", OUTCOMES, "report::defects::table", CANDLE),
     row(T, "candle-versions", "Which version has which defect", MATRIX, "report::defects::matrix_table", CANDLE),
+    row(T, "study-words", "Bangla words step by step", STUDY, "report::study::walks", FERTILITY),
     row(T, "study-trial", "What the trap and the cure depend on", STUDY, "report::study::trial", FERTILITY),
     row(T, "study-trained", "Tokenizers trained here", STUDY, "report::study::trained", FERTILITY),
     row(T, "study-known", "Well-known tokenizers", STUDY, "report::study::known", FERTILITY),

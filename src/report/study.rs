@@ -46,9 +46,14 @@ pub fn markdown(study: &Study) -> String {
 }
 
 /// The tables of the report, by their ids in the registry, measured on NTREX.
-pub fn generated(study: &Study) -> [(&'static str, Table); 3] {
+pub fn generated(study: &Study) -> [(&'static str, Table); 4] {
     let set = "par-ntrex";
-    [("study-trial", trial(study).1), ("study-trained", trained(study, set).1), ("study-known", known(study, set).1)]
+    [
+        ("study-words", walks(study).1),
+        ("study-trial", trial(study).1),
+        ("study-trained", trained(study, set).1),
+        ("study-known", known(study, set).1),
+    ]
 }
 
 fn set_names(study: &Study) -> Vec<String> {
