@@ -46,6 +46,8 @@ mod ops_candle;
 mod ops_optimizer;
 #[path = "all/ops_refusals.rs"]
 mod ops_refusals;
+#[path = "all/paper.rs"]
+mod paper;
 #[path = "all/pipeline.rs"]
 mod pipeline;
 #[path = "all/report.rs"]
@@ -64,3 +66,5 @@ mod tokenizer_load;
 mod tokenizer_pattern;
 #[path = "all/train.rs"]
 mod train;
+#[path = "all/typst_source.rs"]
+mod typst_source;
