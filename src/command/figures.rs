@@ -21,8 +21,8 @@ impl FiguresArgs {
     pub fn run(self) -> Result<String, Box<dyn Error>> {
         match self.run.open()? {
             Some(mut pipeline) => Ok(pipeline.figures()?),
-            None if self.check => Ok(check_drawn(Path::new("."))?),
-            None => Ok(redraw_into(Path::new("."))?),
+            None if self.check => Ok(check_drawn(Path::new(""))?),
+            None => Ok(redraw_into(Path::new(""))?),
         }
     }
 }

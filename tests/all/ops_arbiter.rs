@@ -106,7 +106,8 @@ fn every_op_of_ours_is_right_and_candles_fused_one_fails() {
             let verdict = judge(theirs, shapes, DType::F32);
             let missing = verdict.findings.iter().filter(|f| f.question == Question::Present).count();
             assert_eq!(missing, shapes.len(), "{name}: {}", verdict.report());
-            assert!(verdict.cut.is_some_and(|cut| cut.contains("has no backward pass")), "{name}");
+            let cut = verdict.cut.unwrap_or_default();
+            assert!(cut.contains("has no backward pass"), "{name}: {cut}");
         }
     }
 }

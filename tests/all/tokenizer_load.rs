@@ -80,7 +80,7 @@ fn a_rank_file_takes_its_pattern_from_its_name_or_asks_for_one() {
     let given = files.open("my_cl100k_base.tiktoken", text.as_bytes(), Some(PreTokenizer::Marks)).unwrap();
     assert_eq!(tokens(&given, "1234"), ["1234"]);
     let message = files.refused("a.tiktoken", text.as_bytes());
-    assert!(message.contains("--pattern gpt2, cl100k, o200k, marks, grapheme"), "{message}");
+    assert!(message.contains("--pattern gpt2, cl100k, o200k, marks, marks-stop, grapheme"), "{message}");
 }
 
 #[test]

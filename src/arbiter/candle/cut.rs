@@ -14,7 +14,7 @@ struct Severing {
 }
 
 /// Longer marks before the shorter ones they contain.
-const SEVERING: [Severing; 14] = [
+const SEVERING: [Severing; 15] = [
     Severing {
         mark: "ops::RmsNorm",
         op: "candle_nn::ops::rms_norm (candle_nn::RmsNorm on a contiguous input)",
@@ -47,6 +47,12 @@ const SEVERING: [Severing; 14] = [
     },
     Severing {
         mark: "flash_attn",
+        op: "candle_nn::attention::flash_attn",
+        instead: "shikha::ops::candle::causal_attention, or attention composed of matmul and candle_nn::ops::softmax",
+    },
+    // The same, where the compiler has put the function itself into its caller.
+    Severing {
+        mark: "cpu_flash",
         op: "candle_nn::attention::flash_attn",
         instead: "shikha::ops::candle::causal_attention, or attention composed of matmul and candle_nn::ops::softmax",
     },
