@@ -99,7 +99,7 @@ pub const REGISTRY: &[Entry] = &[
     row(
         F,
         "fertility-vocabulary",
-        "Characters per token by vocabulary",
+        "Tokens per Bangla word by vocabulary",
         STUDY,
         "report::figure::vocabulary",
         FERTILITY,
