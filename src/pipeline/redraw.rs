@@ -162,6 +162,7 @@ fn fertility(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     drawn.numbers.consequence(&models);
     let released: Release = read_json(&root.join(RELEASE).join("release.json"))?;
     drawn.table("released-tokenizer", release::candidates(&released))?;
+    drawn.readme.insert("release", release::headline(&released));
     drawn.numbers.release(&released);
     let card = release_card(&root.join(RELEASE), &root.join(STUDY))?;
     drawn.files.insert(format!("{RELEASE}/tokenizer.md"), card.into_bytes());

@@ -36,6 +36,17 @@ pub fn candidates(release: &Release) -> Table {
     table
 }
 
+/// What the released tokenizer reaches, in a sentence.
+pub fn headline(release: &Release) -> String {
+    let Some(chosen) = release.candidates.get(release.chosen) else { return String::new() };
+    let [words, bangla, english] = on_set(&chosen.measured);
+    format!(
+        "{} tokens, pattern `{}`, measured on {SET}: {words} tokens per Bangla word, {bangla} characters per Bangla token, \
+         {english} characters per English token.\n",
+        chosen.vocabulary, chosen.pre_tokenizer
+    )
+}
+
 /// The card as a document.
 ///
 /// # Errors
