@@ -92,7 +92,7 @@ impl Consequence {
         let first = self.arms.first();
         let mix: Vec<String> = self.mix.iter().map(|(language, share)| format!("{language} {share}")).collect();
         format!(
-            "{} models a tokenizer, {} blocks of width {}, {} M parameters, window {} tokens; text `{}`, windows {}",
+            "{} seeds a tokenizer; {} blocks of width {}, {} M parameters, window {}; text `{}`, windows {}",
             self.seeds,
             self.layers,
             self.hidden,
@@ -153,7 +153,7 @@ pub fn loss(consequence: &Consequence) -> Table {
         "models",
         "vocabulary",
         "parameters",
-        "training PFLOP",
+        "training TFLOP",
         &rare,
         "language",
         "characters seen",
@@ -167,7 +167,7 @@ pub fn loss(consequence: &Consequence) -> Table {
                 arm.name.clone(),
                 arm.vocabulary.to_string(),
                 arm.parameters.to_string(),
-                format!("{:.2}", arm.flops(consequence) / 1e15),
+                format!("{:.1}", arm.flops(consequence) / 1e12),
                 percent(arm.rare),
                 row.balance.language.clone(),
                 format!("{:.2} M", row.seen / 1e6),

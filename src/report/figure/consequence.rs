@@ -28,7 +28,7 @@ pub fn consequence(consequence: &Consequence) -> Result<Figure, ReportError> {
     let (left, right) = (low - 0.08 * (high - low), high + 0.16 * (high - low));
     let count = rows.len() as f64;
     let title = "The consequence: what the tokenizer alone does to a small model (lower is better)";
-    let caption = format!("{}; bars: 95 %, texts and seeds resampled.", consequence.scale());
+    let caption = format!("{}; bars: 95 %.", consequence.scale());
     let svg = page(ID, title, &caption, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin_left(170)
