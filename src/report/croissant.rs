@@ -234,7 +234,8 @@ mod tests {
         assert_eq!(licence("MIT for the code only")["name"], "MIT for the code only");
         let document: Value = serde_json::from_str(&croissant("pocket", &Manifest::load("pocket").unwrap())).unwrap();
         assert_eq!(document["license"], json!(["https://spdx.org/licenses/Apache-2.0"]));
-        let ids: Vec<&str> = document["recordSet"].as_array().unwrap().iter().map(|r| r["@id"].as_str().unwrap()).collect();
+        let ids: Vec<&str> =
+            document["recordSet"].as_array().unwrap().iter().map(|r| r["@id"].as_str().unwrap()).collect();
         assert_eq!(ids, ["pocket-bn/sentences.txt/sentences", "pocket-en/sentences.txt/sentences"]);
     }
 }

@@ -230,13 +230,18 @@ mod tests {
         let cell = "&lt;script&gt;&quot;x&quot; &amp; &#39;y&#39; <code>&lt;b&gt;</code>";
         assert!(html.contains(&format!("<th scope=\"row\">{cell}</th>")));
         assert!(html.contains("<th scope=\"col\">a &lt; b</th>") && html.contains("small (1 &lt; 2 M)"));
-        assert!(html.contains("<svg role=\"img\" aria-label=\"GPT&#39;s &lt;i&gt;. 2 texts.\" viewBox=\"0 34 760 372\""));
+        assert!(
+            html.contains("<svg role=\"img\" aria-label=\"GPT&#39;s &lt;i&gt;. 2 texts.\" viewBox=\"0 34 760 372\"")
+        );
         assert!(html.contains("<p class=\"title\">GPT&#39;s &lt;i&gt;</p>"));
         assert!(html.contains("<figcaption>2 texts.</figcaption>") && html.contains("kept\n</text>"));
         assert!(html.contains("<tr><th scope=\"row\">&lt;u&gt;</th><td>2</td></tr>"), "the numbers of the figure");
         assert_eq!(html.matches("<details>").count(), 2, "the long table and the numbers are folded");
         assert_eq!(html.matches("<p>not measured</p>").count(), REGISTRY.len() - 3);
-        assert!(html.contains("Bangla not measured beside not measured of a 5-gram"), "a number that is missing says so");
+        assert!(
+            html.contains("Bangla not measured beside not measured of a 5-gram"),
+            "a number that is missing says so"
+        );
         assert!(!html.contains("<script"));
     }
 

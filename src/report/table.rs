@@ -89,7 +89,8 @@ impl Table {
             });
             format!("<tr>{first}{rest}</tr>\n")
         };
-        let head: Vec<String> = self.header.iter().map(|name| format!("<th scope=\"col\">{}</th>", rich(name))).collect();
+        let head: Vec<String> =
+            self.header.iter().map(|name| format!("<th scope=\"col\">{}</th>", rich(name))).collect();
         let rows: Vec<String> = self.rows.iter().map(row).collect();
         format!(
             "<table>\n<thead>\n<tr>{}</tr>\n</thead>\n<tbody>\n{}</tbody>\n</table>\n",
