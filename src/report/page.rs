@@ -139,7 +139,7 @@ pub fn page(figures: &BTreeMap<&str, Figure>, tables: &BTreeMap<&str, Table>, nu
                 Kind::Figure => figures.get(entry.id).map(drawn),
                 Kind::Table => tables.get(entry.id).map(|table| listed(table, &anchor(entry))),
             };
-            let from = shown.is_some().then(|| from(entry)).unwrap_or_default();
+            let from = if shown.is_some() { from(entry) } else { String::new() };
             let shown = shown.unwrap_or_else(|| "<p>not measured</p>\n".to_owned());
             let _ = write!(html, "<h3 id=\"{}\">{}</h3>\n{shown}{from}", anchor(entry), escape(entry.title));
         }
