@@ -98,7 +98,7 @@ template <typename S> __device__ inline S block_sum(S x, S *room) {
 /// The block's shared memory, as much as the launch asks for.
 template <typename T> __device__ inline T *shared_memory() {
 #ifdef SHIKHA_HOST
-    return static_cast<T *>(shim::shared);
+    return reinterpret_cast<T *>(shim::shared);
 #else
     extern __shared__ uint4 memory[];
     return reinterpret_cast<T *>(memory);
