@@ -208,29 +208,6 @@ template <typename... A> void apply(void (*kernel)(A...), void **arguments) {
     call(kernel, arguments, std::index_sequence_for<A...>());
 }
 
-/// What a warp's tensor core does, in the layout of `tile.cuh`: c + a·b, one exchange for all numbers.
-template <typename Sum, typename L, typename R> Sum multiply(Sum c, const L &a, const R &b) {
-    struct Both {
-        L a;
-        R b;
-    };
-    const Both mine = {a, b};
-    const unsigned char *all = exchange(&mine, sizeof mine, -1);
-    const uint32_t g = current % 32 / 4, t = current % 4;
-    for (uint32_t k = 0; k < 16; k++) {
-        const uint32_t owner = k % 8 / 2, upper = k / 8, odd = k % 2;
-        const L &row = reinterpret_cast<const Both *>(all + (g * 4 + owner) * SLOT)->a;
-        const float a0 = to_f32(row.at[2 * upper].at[odd]), a1 = to_f32(row.at[2 * upper + 1].at[odd]);
-        for (uint32_t i = 0; i < 4; i++) {
-            const R &column = reinterpret_cast<const Both *>(all + ((2 * t + i % 2) * 4 + owner) * SLOT)->b;
-            const float x = to_f32(column.at[i / 2][upper].at[odd]);
-            c.at[i / 2][i % 2] += a0 * x;
-            c.at[i / 2][i % 2 + 2] += a1 * x;
-        }
-    }
-    return c;
-}
-
 } // namespace shim
 
 #define __syncthreads() shim::leave(shim::State::AtBlock, __LINE__)
