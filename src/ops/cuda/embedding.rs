@@ -80,7 +80,6 @@ pub fn embedding_backward<T: Element>(
     let pieces = rows.length;
     let first = launch!("embedding", kernel, pieces, order, starts, rows, slots, dout, dtable, partial, columns);
     let kernel = "embedding_backward_rows".to_owned();
-    let second =
-        launch!("embedding", kernel, split_rows.length, partial, split_starts, split_rows, dtable, columns);
+    let second = launch!("embedding", kernel, split_rows.length, partial, split_starts, split_rows, dtable, columns);
     [first, second].into_iter().filter(|launch| launch.blocks > 0).collect()
 }

@@ -50,7 +50,19 @@ impl Host {
         assert_eq!(planted, faults.len(), "every fault is planted once: {faults:?}");
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let library = at.join(format!("{file}-{}.so", COUNT.fetch_add(1, Ordering::Relaxed)));
-        let flags = ["-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-DSHIKHA_HOST", "-w", "-U_FORTIFY_SOURCE"];
+        let flags = [
+            "-x",
+            "c++",
+            "-std=c++17",
+            "-O1",
+            "-fPIC",
+            "-shared",
+            "-DSHIKHA_HOST",
+            "-w",
+            "-U_FORTIFY_SOURCE",
+            "-fno-gnu-unique",
+            "-Wl,-Bsymbolic",
+        ];
         let input = at.join(format!("{file}.cu"));
         let out = Command::new("c++").args(flags).arg("-o").arg(&library).arg(input).output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
