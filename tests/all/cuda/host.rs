@@ -18,11 +18,6 @@ fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ops/cuda")
 }
 
-/// The text of a kernel's source.
-pub fn source(file: &str) -> String {
-    std::fs::read_to_string(sources().join(format!("{file}.cu"))).unwrap()
-}
-
 /// Whether there is a C++ compiler; says so where there is none.
 pub fn compiler() -> bool {
     let found = Command::new("c++").arg("--version").output().is_ok_and(|o| o.status.success());

@@ -34,7 +34,7 @@ fn optimizer_op<G: Number>(norms: &Runner, steps: &Runner, count: usize) -> Resu
         let moments = [parameter.place(), first.place(), second.place()];
         steps.run([cuda::adamw(moments, gradient.place(), copy.place(), places.1, settings)])?;
     }
-    let rounded = parameter.values().iter().map(|x| bf16::from_f64(*x).to_f64()).collect();
+    let rounded = parameter.values().iter().map(|x| bf16::from_f32(*x as f32).to_f64()).collect();
     assert_eq!(step[0].taken, 2);
     Ok(vec![
         (vec![step[0].norm], vec![norm]),

@@ -120,7 +120,7 @@ const TILE_FAULTS: [(&str, Fault); 12] = [
     ("attention_forward", ("width);\n        __syncthreads();\n        Sum s", "width);\n        Sum s")),
     ("attention_forward", ("start <= first", "start < first")),
     ("attention_forward", (" > row + sum_row", " >= row + sum_row")),
-    ("attention_forward", ("o[i / 4].at[i / 2 % 2][2 * r + i % 2] *= shrink;", "")),
+    ("attention_forward", ("[2 * r + i % 2] *= shrink;", "[2 * r + i % 2] *= 1;")),
     ("attention_backward", ("width);\n    __syncthreads();\n    lefts", "width);\n    lefts")),
     ("attention_backward", ("        __syncthreads(); // all have read what the tiles held\n", "")),
     ("attention_backward", ("            __syncthreads(); // all have read what the tiles held\n            fill<D>(queries", "            fill<D>(queries")),

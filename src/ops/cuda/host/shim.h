@@ -1,8 +1,8 @@
 // Runs the kernels on the CPU, so that their own source is tested where there is no GPU.
 //
 // Every thread of a block is a fibre that runs until it must wait: at a barrier of the block or of its warp.
-// Only when nobody can go on is a barrier opened. So a thread is always as far ahead of the others as the
-// barriers allow, and a barrier that is missing shows in the result. The order in which threads (and blocks)
+// A warp runs as far as it can before the next one begins, so a warp is always as far ahead of the others as
+// the barriers allow, and a barrier that is missing shows in the result. The order in which threads (and blocks)
 // take their turn is the caller's; results must not depend on it. Shared memory starts as NaN, has exactly
 // the size that the launch asks for, and is watched beyond its end. A barrier that not all threads reach
 // is an error.
@@ -112,22 +112,12 @@ template <typename S> S shuffle(S x, uint32_t from, int line) {
     return other;
 }
 
-/// Opens what barriers it can; false when somebody waits where not all will come.
-inline bool open(uint32_t threads) {
-    bool any = false;
-    for (uint32_t first = 0; first < threads; first += 32) {
-        bool all = true;
-        for (uint32_t i = first; i < first + 32; i++) {
-            all &= fibres[i].state == State::AtWarp && fibres[i].line == fibres[first].line;
-        }
-        for (uint32_t i = first; all && i < first + 32; i++) fibres[i].state = State::Ready;
-        any |= all;
+/// Whether these threads all wait at one barrier of this kind; it is opened then.
+inline bool open(uint32_t first, uint32_t count, State kind) {
+    for (uint32_t i = first; i < first + count; i++) {
+        if (fibres[i].state != kind || fibres[i].line != fibres[first].line) return false;
     }
-    if (any) return true;
-    for (uint32_t i = 0; i < threads; i++) {
-        if (fibres[i].state != State::AtBlock || fibres[i].line != fibres[0].line) return false;
-    }
-    for (uint32_t i = 0; i < threads; i++) fibres[i].state = State::Ready;
+    for (uint32_t i = first; i < first + count; i++) fibres[i].state = State::Ready;
     return true;
 }
 
@@ -153,21 +143,27 @@ inline uint32_t nth(uint32_t i, uint32_t count, uint32_t order) {
     }
 }
 
+/// Runs a warp until it waits for other warps or is done.
+inline void run_warp(uint32_t first, uint32_t order) {
+    do {
+        for (uint32_t i = 0; i < 32; i++) {
+            const uint32_t thread = first + nth(i, 32, order);
+            if (fibres[thread].state != State::Ready) continue;
+            threadIdx.x = current = thread;
+            if (_setjmp(scheduler) == 0) _longjmp(fibres[thread].here, 1);
+        }
+    } while (open(first, 32, State::AtWarp));
+}
+
 inline bool run_block(uint32_t threads, uint32_t order) {
     for (uint32_t i = 0; i < threads; i++) {
         fibres[i].state = State::Ready;
         fibres[i].exchange = 0;
     }
-    for (;;) {
-        for (uint32_t i = 0; i < threads; i++) {
-            const uint32_t thread = nth(i, threads, order);
-            if (fibres[thread].state != State::Ready) continue;
-            threadIdx.x = current = thread;
-            if (_setjmp(scheduler) == 0) _longjmp(fibres[thread].here, 1);
-        }
-        if (finished(threads)) return true;
-        if (!open(threads)) return false;
-    }
+    do {
+        for (uint32_t i = 0; i < threads / 32; i++) run_warp(nth(i, threads / 32, order) * 32, order);
+    } while (open(0, threads, State::AtBlock));
+    return finished(threads);
 }
 
 /// Runs a kernel on every block; false, with a message, when it does what no kernel may.
