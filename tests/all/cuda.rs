@@ -102,8 +102,7 @@ fn judge(host: &Host, tolerance: f64, op: impl Fn(&Runner) -> Result<Results, St
             let length = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
             let error = length(&mut got.iter().zip(want).map(|(a, b)| a - b));
             let size = length(&mut want.iter().copied()).max(1e-3);
-            // Written so that NaN does not pass.
-            if !(error <= tolerance * size) {
+            if error.is_nan() || error > tolerance * size {
                 return Err(format!("result {i} is off by {:.2e} in order {order}", error / size));
             }
         }
