@@ -102,9 +102,11 @@ impl Numbers {
         self.put("study.vocabulary", study.cause.vocabulary);
         self.put("study.correlation", spread(study.cause.correlation));
         self.put("study.correlation-with-marks", spread(study.cause.correlation_with_marks));
-        for row in study.trained.iter().filter(|row| row.model == "BPE" && row.nfc) {
+        for row in study.trained.iter().filter(|row| row.model != "Unigram" && row.nfc) {
+            let model = if row.model == "BPE" { "" } else { "superwords." };
             for found in row.measured.iter().filter(|m| m.texts == "par-ntrex") {
-                let name = format!("study.{}.{}.{}.{}", row.text, row.pre_tokenizer, row.asked, found.language);
+                let text = row.text.replace(' ', "-");
+                let name = format!("study.{model}{text}.{}.{}.{}", row.pre_tokenizer, row.asked, found.language);
                 self.put(format!("{name}.characters"), spread(found.fertility.characters_per_token));
                 self.put(format!("{name}.tokens-per-word"), spread(found.fertility.tokens_per_word));
             }
