@@ -86,7 +86,12 @@ pub fn readings(entries: &[Entry]) -> String {
         let of = entries.iter().filter(|e| e.reading == Some(reading)).map(|e| e.id);
         write_reading(&mut text, &reading, &of.collect::<Vec<_>>());
     }
-    text += "and three in Burn (burn/defects, `make test-burn`):\n";
+    text + &burn_readings()
+}
+
+/// Our reading of the three in Burn, for a reader.
+pub fn burn_readings() -> String {
+    let mut text = "The abstract counts three in Burn; our reading, likeliest first:\n".to_owned();
     for (reading, ids) in &THREE {
         write_reading(&mut text, reading, ids);
     }

@@ -34,6 +34,11 @@ impl Aspect {
     pub const ALL: [Aspect; 5] =
         [Aspect::Check, Aspect::Control, Aspect::Arbiter, Aspect::ArbiterControl, Aspect::Curves];
 
+    /// The aspect of this name on the command line.
+    pub fn named(name: &str) -> Option<Self> {
+        Aspect::ALL.into_iter().find(|aspect| aspect.name() == name)
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -61,83 +66,47 @@ impl Aspect {
     }
 }
 
-/// What the runs of one entry found.
+/// What a run needs to know of an entry, of whichever framework.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Record {
-    /// [`Entry::id`].
+pub struct Listed {
+    /// Name on the command line.
     pub id: String,
-    /// [`Entry::title`].
+    /// What happens, in one line.
     pub title: String,
-    /// [`Entry::kind`].
+    /// The harm.
     pub kind: Kind,
-    /// The place of its class among the abstract's five, in our reading.
-    pub reading: Option<usize>,
-    /// The check.
-    pub check: Outcome,
-    /// The control; must be clean.
-    pub control: Outcome,
-    /// What the arbiter says of a model with the defect.
-    pub arbiter: Answer,
-    /// What it says of the same model with the workaround; must be nothing.
-    pub arbiter_control: Answer,
-    /// What a loss curve gives away.
-    pub curves: Curves,
+    /// The place of its class in our reading of the abstract.
+    #[serde(skip)]
+    pub place: Option<usize>,
 }
 
-impl Record {
-    /// Runs every aspect of `entry`, each as `program defects --child ID --aspect NAME`.
-    pub fn of(program: &Path, entry: &Entry, limits: Limits) -> Self {
-        let outcome = |aspect| match child::<Verdict>(program, entry, aspect, limits) {
-            Ok(verdict) => Outcome::Verdict(verdict),
-            Err(how) => Outcome::Ended(how),
-        };
-        let answer = |aspect| child(program, entry, aspect, limits).unwrap_or_else(Answer::Ended);
-        Record {
-            id: entry.id.to_owned(),
-            title: entry.title.to_owned(),
-            kind: entry.kind,
-            reading: entry.reading.map(|reading| reading.place),
-            check: outcome(Aspect::Check),
-            control: outcome(Aspect::Control),
-            arbiter: answer(Aspect::Arbiter),
-            arbiter_control: answer(Aspect::ArbiterControl),
-            curves: child(program, entry, Aspect::Curves, limits).unwrap_or_else(|why| Curves::None { why }),
-        }
-    }
-
-    /// `present`, `absent` or `needs hardware`.
-    pub fn verdict(&self) -> &'static str {
-        match &self.check {
-            Outcome::Verdict(Verdict::Absent(_)) => "absent",
-            Outcome::Verdict(Verdict::NeedsHardware(_)) => "not run here",
-            _ => "present",
-        }
-    }
-
-    /// Whether control and workaround come out clean, or cannot run here.
-    pub fn clean(&self) -> bool {
-        !self.control.shows() && !self.arbiter_control.caught()
+impl From<&Entry> for Listed {
+    fn from(entry: &Entry) -> Self {
+        let place = entry.reading.map(|reading| reading.place);
+        Listed { id: entry.id.to_owned(), title: entry.title.to_owned(), kind: entry.kind, place }
     }
 }
 
-fn child<T: DeserializeOwned>(
-    program: &Path,
-    entry: &Entry,
-    aspect: Aspect,
-    limits: Limits,
-) -> std::result::Result<T, String> {
-    run_child(program, &["defects", "--watched", "--child", entry.id, "--aspect", aspect.name()], limits)
+/// The program that runs one aspect of one entry, called as `program ARGUMENTS --child ID --aspect NAME`.
+#[derive(Debug, Clone, Copy)]
+pub struct Runner<'a> {
+    /// The program.
+    pub program: &'a Path,
+    /// What comes before the entry.
+    pub arguments: &'a [&'a str],
+    /// What each child may use.
+    pub limits: Limits,
 }
 
-/// Runs every aspect of every entry and hands over each record as soon as it is whole; gives all of them in
+impl<'a> Runner<'a> {
+    /// Candle's entries: `program` is this command.
+    pub fn candle(program: &'a Path, limits: Limits) -> Self {
+        Runner { program, arguments: &["defects", "--watched"], limits }
+    }
+
+    /// Runs every aspect of every entry and hands over each record as soon as it is whole; gives all of them in
 /// the order of `entries`. As many entries run at once as the machine has cores.
-pub fn run_all(
-    program: &Path,
-    entries: &[Entry],
-    limits: Limits,
-    done: impl FnMut(&Entry, &Record) + Send,
-) -> Vec<Record> {
+pub fn run_all(runner: Runner, entries: &[Listed], done: impl FnMut(&Record) + Send) -> Vec<Record> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(done));
     let records: Vec<Mutex<Option<Record>>> = entries.iter().map(|_| Mutex::new(None)).collect();
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -145,8 +114,8 @@ pub fn run_all(
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some((i, entry)) = take(&next, entries) {
-                    let record = Record::of(program, entry, limits);
-                    done.lock().unwrap_or_else(|p| p.into_inner())(entry, &record);
+                    let record = Record::of(runner, entry);
+                    done.lock().unwrap_or_else(|p| p.into_inner())(&record);
                     *records[i].lock().unwrap_or_else(|p| p.into_inner()) = Some(record);
                 }
             });
@@ -155,7 +124,7 @@ pub fn run_all(
     records.into_iter().filter_map(|record| record.into_inner().unwrap_or_else(|p| p.into_inner())).collect()
 }
 
-fn take<'a>(next: &AtomicUsize, entries: &'a [Entry]) -> Option<(usize, &'a Entry)> {
+fn take<'a>(next: &AtomicUsize, entries: &'a [Listed]) -> Option<(usize, &'a Listed)> {
     let i = next.fetch_add(1, Ordering::Relaxed);
     entries.get(i).map(|entry| (i, entry))
 }
@@ -164,8 +133,10 @@ fn take<'a>(next: &AtomicUsize, entries: &'a [Entry]) -> Option<(usize, &'a Entr
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcomes {
-    /// Version of Candle.
-    pub candle: String,
+    /// The framework.
+    pub framework: String,
+    /// Its version.
+    pub version: String,
     /// Training steps of a curve.
     pub steps: usize,
     /// Seeds of a curve.

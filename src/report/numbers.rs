@@ -112,7 +112,7 @@ impl Numbers {
     /// `defects.…`: the catalogue and its matrix.
     pub fn defects(&mut self, outcomes: &Outcomes, matrix: &Matrix) {
         let of = |verdict: &str| outcomes.records.iter().filter(|r| r.verdict() == verdict).count();
-        self.put("defects.candle", &outcomes.candle);
+        self.put("defects.candle", &outcomes.version);
         self.put("defects.entries", outcomes.records.len());
         self.put("defects.present", of("present"));
         self.put("defects.absent", of("absent"));
