@@ -104,7 +104,70 @@ impl<'a> Runner<'a> {
         Runner { program, arguments: &["defects", "--watched"], limits }
     }
 
-    /// Runs every aspect of every entry and hands over each record as soon as it is whole; gives all of them in
+    fn child<T: DeserializeOwned>(self, id: &str, aspect: Aspect) -> std::result::Result<T, String> {
+        let own = ["--child", id, "--aspect", aspect.name()];
+        run_child(self.program, &[self.arguments, &own].concat(), self.limits)
+    }
+}
+
+/// What the runs of one entry found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// [`Entry::id`].
+    pub id: String,
+    /// [`Entry::title`].
+    pub title: String,
+    /// [`Entry::kind`].
+    pub kind: Kind,
+    /// The place of its class among the abstract's five, in our reading.
+    pub reading: Option<usize>,
+    /// The check.
+    pub check: Outcome,
+    /// The control; must be clean.
+    pub control: Outcome,
+    /// What the arbiter says of a model with the defect.
+    pub arbiter: Answer,
+    /// What it says of the same model with the workaround; must be nothing.
+    pub arbiter_control: Answer,
+    /// What a loss curve gives away.
+    pub curves: Curves,
+}
+
+impl Record {
+    /// Runs every aspect of `entry`, each in a process of its own.
+    pub fn of(runner: Runner, entry: &Listed) -> Self {
+        let outcome = |aspect| Outcome::from(runner.child::<Verdict>(&entry.id, aspect));
+        let answer = |aspect| runner.child(&entry.id, aspect).unwrap_or_else(Answer::Ended);
+        Record {
+            id: entry.id.clone(),
+            title: entry.title.clone(),
+            kind: entry.kind,
+            reading: entry.place,
+            check: outcome(Aspect::Check),
+            control: outcome(Aspect::Control),
+            arbiter: answer(Aspect::Arbiter),
+            arbiter_control: answer(Aspect::ArbiterControl),
+            curves: runner.child(&entry.id, Aspect::Curves).unwrap_or_else(|why| Curves::None { why }),
+        }
+    }
+
+    /// `present`, `absent` or `needs hardware`.
+    pub fn verdict(&self) -> &'static str {
+        match &self.check {
+            Outcome::Verdict(Verdict::Absent(_)) => "absent",
+            Outcome::Verdict(Verdict::NeedsHardware(_)) => "not run here",
+            _ => "present",
+        }
+    }
+
+    /// Whether control and workaround come out clean, or cannot run here.
+    pub fn clean(&self) -> bool {
+        !self.control.shows() && !self.arbiter_control.caught()
+    }
+}
+
+/// Runs every aspect of every entry and hands over each record as soon as it is whole; gives all of them in
 /// the order of `entries`. As many entries run at once as the machine has cores.
 pub fn run_all(runner: Runner, entries: &[Listed], done: impl FnMut(&Record) + Send) -> Vec<Record> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(done));

@@ -1,9 +1,14 @@
 //! Forward and backward speed of a product, beside a GEMM measured in the same process.
 
+use crate::asked::ask;
 use crate::catalogue::Verdict;
 use crate::probe::{device, tensor};
+use crate::training::{HIDDEN, Net, RATE, ROWS as ROWS_OF_BATCH, Run, adamw, by, train, weight};
+use burn::module::Param;
+use burn::nn::Linear;
 use burn::tensor::module::linear;
 use burn::tensor::{DType, Device, Tensor};
+use shikha::defects::Answer;
 use std::time::{Duration, Instant};
 
 /// Model width of the measured product; its weight is `WIDTH` x `WIDTH`.
@@ -22,8 +27,28 @@ pub type Product = fn(Tensor<3>, Tensor<2>) -> Tensor<3>;
 
 /// The way round: one product of two matrices, whatever the batch.
 pub fn flattened(x: Tensor<3>, weight: Tensor<2>) -> Tensor<3> {
-    let shape = x.dims();
-    linear(x.reshape([ROWS, WIDTH]), weight, None).reshape(shape)
+    let ([batch, time, inputs], [_, outputs]) = (x.dims(), weight.dims());
+    linear(x.reshape([batch * time, inputs]), weight, None).reshape([batch, time, outputs])
+}
+
+/// The arbiter on a product in a small layer.
+pub fn ask_product(product: Product) -> Answer {
+    let layer = Linear { weight: Param::from_tensor(weight([8, HIDDEN], 0)), bias: None };
+    ask(layer, move |layer: &Linear, n| {
+        let x = tensor([4, 4, 8], 1 + n as u32, DType::F32, &device());
+        product(x, layer.weight.val()).square().mean()
+    })
+}
+
+/// A short training run whose first layer is a product of four sequences of four tokens.
+pub fn train_product(product: Product, seed: u64) -> Run {
+    let first = Linear { weight: Param::from_tensor(weight([8, HIDDEN], seed)), bias: None };
+    let at = (&device(), DType::F32);
+    train(Net::new(first, seed, at), by(adamw(), RATE), |net: &Net, step| {
+        let (x, target) = Net::batch(seed, step, at);
+        let hidden = product(x.reshape([4, ROWS_OF_BATCH / 4, 8]), net.first.weight.val()).tanh();
+        (net.second.forward(hidden.reshape([ROWS_OF_BATCH, HIDDEN])) - target).square().mean()
+    })
 }
 
 /// What is multiplied, with a tape and without.

@@ -57,6 +57,13 @@ impl Net {
         Net { first, second: Linear { weight, bias: None } }
     }
 
+    /// Inputs `[16, 8]` and targets `[16, 4]` of batch `step`.
+    pub fn batch(seed: u64, step: usize, at: (&Device, DType)) -> (Tensor<2>, Tensor<2>) {
+        let x = start([ROWS, INPUTS], seed, &format!("batch/{step}"), at) * (ROWS as f64).sqrt();
+        let target = x.clone().matmul(start([INPUTS, OUTPUTS], seed, "teacher", at) * 2.0).tanh();
+        (x, target)
+    }
+
     /// Mean squared error on batch `step`: the target is tanh of a product with a fixed matrix.
     pub fn loss(
         &self,
@@ -65,8 +72,7 @@ impl Net {
         at: (&Device, DType),
         middle: impl Fn(Tensor<2>) -> Tensor<2>,
     ) -> Tensor<1> {
-        let x = start([ROWS, INPUTS], seed, &format!("batch/{step}"), at) * (ROWS as f64).sqrt();
-        let target = x.clone().matmul(start([INPUTS, OUTPUTS], seed, "teacher", at) * 2.0).tanh();
+        let (x, target) = Net::batch(seed, step, at);
         (self.second.forward(middle(self.first.forward(x))) - target).square().mean()
     }
 }

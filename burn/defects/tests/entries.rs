@@ -29,7 +29,57 @@ fn outcome(output: &Output) -> (String, String) {
 fn list() -> Vec<Value> {
     let output = run(&["--list"]);
     assert!(output.status.success());
-    serde_json::from_slice(&output.stdout).expect("a JSON array")
+    let mut list: Value = serde_json::from_slice(&output.stdout).expect("a JSON object");
+    assert_eq!(list["version"], "0.22.1");
+    serde_json::from_value(list["entries"].take()).expect("an array")
+}
+
+/// What the arbiter says, and the questions that found something.
+fn answer(id: &str, control: bool) -> (String, Vec<String>) {
+    let arguments = ["--child", id, "--arbiter", "--control"];
+    let output = run(if control { &arguments } else { &arguments[..3] });
+    if !output.status.success() {
+        return ("ended".to_owned(), Vec::new());
+    }
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("an answer as JSON");
+    let questions = answer["of"]["questions"].as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    (text(&answer["answer"]), questions.iter().map(text).collect())
+}
+
+#[test]
+fn the_arbiter_catches_what_a_gradient_shows_and_passes_every_workaround() {
+    for entry in list() {
+        let id = entry["id"].as_str().expect("an id");
+        let (said, questions) = answer(id, false);
+        let (control, beside) = answer(id, true);
+        println!("{id}: {said} {questions:?}; control: {control} {beside:?}");
+        assert!(matches!(control.as_str(), "asked" | "not-here") && beside.is_empty(), "{id}: {control} {beside:?}");
+        match entry["kind"].as_str() {
+            Some("missing-gradient") => assert_eq!(questions.first().map(String::as_str), Some("present"), "{id}"),
+            Some("wrong-gradient") if said == "asked" => assert!(!questions.is_empty(), "{id}"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn the_curves_are_run_where_a_model_trains_and_say_why_where_none_does() {
+    for entry in list() {
+        let id = entry["id"].as_str().expect("an id");
+        let output = run(&["--child", id, "--aspect", "curves"]);
+        assert!(output.status.success(), "{id}: {}", String::from_utf8_lossy(&output.stderr));
+        let curves: Value = serde_json::from_slice(&output.stdout).expect("curves as JSON");
+        println!("{id}: {} {} {}", curves["curve"], curves["shows"], curves["why"]);
+        if curves["curve"] == "none" {
+            assert!(curves["why"].as_str().is_some_and(|why| !why.is_empty()), "{id}");
+            continue;
+        }
+        for healthy in curves["healthy"].as_array().expect("a seed a row") {
+            let losses: Vec<f64> = healthy.as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+            assert!(losses[losses.len() - 1] < 0.9 * losses[0], "{id}: {losses:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Two clones of one parameter, as weight tying is easily written: one of them stays behind.
 
-use crate::catalogue::{CheckError, Entry, Kind, Verdict};
+use crate::asked::ask;
+use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
 use crate::gradients::{collect, shared};
 use crate::probe::{device, furthest, numbers, tensor};
+use crate::training::{adamw, by, start, train, RATE as ADAMW_RATE};
 use burn::module::{Module, Param};
 use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{DType, Tensor};
@@ -15,6 +17,17 @@ pub(super) const ENTRY: Entry = Entry {
     reading: Some("possible: a wrong gradient from an idiom that every tied model needs"),
     reproduce: || judge(true),
     control: || judge(false),
+    arbiter: Asked::Model(|defective| {
+        let input = |n: usize| tensor([4, 6], 1 + n as u32, DType::F32, &device());
+        let start = tensor([6, 5], 2, DType::F32, &device());
+        ask(tied(start, defective), move |m: &Tied, n| loss(&input(n), m.embedding.val(), m.head()))
+    }),
+    training: Training::Runs(|defective, seed| {
+        let of = |shape, name: &str| start(shape, seed, name, (&device(), DType::F32));
+        train(tied(of([6, 5], "tied"), defective), by(adamw(), ADAMW_RATE), |m: &Tied, step| {
+            loss(&(of([4, 6], &format!("batch/{step}")) * 2.0), m.embedding.val(), m.head())
+        })
+    }),
     workaround: "store one Param and use its val() in both places",
 };
 
@@ -27,6 +40,17 @@ struct Tied {
     head: Option<Param<Tensor<2>>>,
 }
 
+impl Tied {
+    fn head(&self) -> Tensor<2> {
+        self.head.as_ref().unwrap_or(&self.embedding).val()
+    }
+}
+
+fn tied(start: Tensor<2>, clones: bool) -> Tied {
+    let embedding = Param::from_tensor(start);
+    Tied { head: clones.then(|| embedding.clone()), embedding }
+}
+
 /// Embeds and projects back with the same weight, as a tied language model does.
 fn loss(input: &Tensor<2>, embedding: Tensor<2>, head: Tensor<2>) -> Tensor<1> {
     (input.clone().matmul(embedding).tanh().matmul(head.transpose()) - 1).square().mean()
@@ -36,15 +60,12 @@ fn judge(clones: bool) -> Result<Verdict, CheckError> {
     let device = device();
     let input = tensor([4, 6], 1, DType::F32, &device);
     let start = tensor([6, 5], 2, DType::F32, &device);
-    let embedding = Param::from_tensor(start.clone());
-    let head = clones.then(|| embedding.clone());
-    let mut model = Tied { embedding, head };
+    let mut model = tied(start.clone(), clones);
     let mut optimizer = SgdConfig::new().init();
     let mut by_hand = start;
     let mut names: Vec<String> = Vec::new();
     for _ in 0..STEPS {
-        let head = model.head.as_ref().unwrap_or(&model.embedding).val();
-        let gradients = loss(&input, model.embedding.val(), head).backward();
+        let gradients = loss(&input, model.embedding.val(), model.head()).backward();
         let seen = collect(&model, &gradients);
         names = shared(&seen).into_iter().flatten().map(str::to_owned).collect();
         let gradients = GradientsParams::from_grads(gradients, &model);
@@ -52,7 +73,7 @@ fn judge(clones: bool) -> Result<Verdict, CheckError> {
         by_hand = step_by_hand(&input, by_hand)?;
     }
     let (expected, first) = (numbers(by_hand), numbers(model.embedding.val()));
-    let second = numbers(model.head.as_ref().unwrap_or(&model.embedding).val());
+    let second = numbers(model.head());
     let (wrong, apart) = (furthest(&first, &expected).max(furthest(&second, &expected)), furthest(&first, &second));
     let evidence = format!(
         "after {STEPS} SGD steps the two uses differ by up to {apart:.2e}, and by up to {wrong:.2e} from one weight \
