@@ -5,7 +5,7 @@ export SHIKHA_MIRROR = $(MIRROR)
 endif
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study defects defects-store defects-matrix defects-reproducers bench native
+.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-store defects-matrix defects-reproducers bench native
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -18,7 +18,9 @@ claims: ; $(SHIKHA) claims
 page: figures
 # The report as PDF: the same bytes on every machine. The typesetter takes some ten minutes to build, once.
 paper: ; cargo run --release --locked --quiet --manifest-path paper/typeset/Cargo.toml -- . paper/report.typ paper/report.pdf
-study: ; $(SHIKHA) fertility study && $(SHIKHA) figures
+study: ; $(SHIKHA) fertility study && $(SHIKHA) fertility consequence && $(SHIKHA) figures
+# The released tokenizer, trained again and chosen again.
+tokenizer: ; $(SHIKHA) fertility release && $(SHIKHA) figures
 defects: ; $(SHIKHA) defects --store runs/defects/outcomes.json && $(SHIKHA) defects --matrix defects/matrix/candle.json
 defects-store: ; $(SHIKHA) defects --store defects/outcomes.json && $(SHIKHA) figures
 defects-matrix: ; defects/matrix/run.sh

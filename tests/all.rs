@@ -64,6 +64,8 @@ mod tokenizer_fertility;
 mod tokenizer_load;
 #[path = "all/tokenizer_pattern.rs"]
 mod tokenizer_pattern;
+#[path = "all/tokenizer_release.rs"]
+mod tokenizer_release;
 #[path = "all/train.rs"]
 mod train;
 #[path = "all/typst_source.rs"]
