@@ -1,7 +1,7 @@
 //! Every figure and table of the report again, from the stored measurements alone: no text, no training, no network.
 
 use super::kept::{self, REFERENCE};
-use super::report::{DEFECTS, reference};
+use super::report::{CANDLE, COMMITTED, reference};
 use super::study_consequence::load_consequence;
 use super::{PipelineError, load_study, read_json, release_card};
 use crate::artifact::write_atomic;
@@ -170,7 +170,7 @@ fn fertility(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
 }
 
 fn catalogue(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
-    let outcomes: Outcomes = read_json(&root.join(DEFECTS[0]))?;
+    let outcomes: Outcomes = read_json(&root.join(COMMITTED).join(CANDLE))?;
     let matrix: Matrix = read_json(&root.join(MATRIX))?;
     defects::figures(&outcomes)?.into_iter().for_each(|figure| drawn.figure(figure));
     drawn.figure(defects::matrix_figure(&matrix)?);
