@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 use serde::de::DeserializeOwned;
 use shikha::artifact::write_atomic;
 use shikha::defects::{
-    Aspect, BurnList, CANDLE, Entry, Limits, Listed, Matrix, Outcomes, Record, Runner, SEEDS, STEPS, burn_readings,
-    catalogue, end_with_parent, misbehaving, readings, reproducer, run_all,
+    Aspect, BurnList, CANDLE, Entry, Limits, Listed, Matrix, Outcomes, Record, Runner, SEEDS, STEPS, Version,
+    burn_readings, catalogue, end_with_parent, misbehaving, readings, reproducer, run_all,
 };
 use shikha::progress::Progress;
 use shikha::report::defects::{figures, matrix_figure, matrix_table, summary, table};
@@ -37,6 +37,12 @@ pub struct DefectsArgs {
     /// Run Burn's entries instead, which this program has: burn/target/release/shikha-burn-defects
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["from", "matrix", "reproducer"])]
     burn: Option<PathBuf>,
+    /// With --burn: run checks and controls alone and keep them under the program's version in this matrix file
+    #[arg(long, value_name = "FILE", requires_all = ["burn", "built"])]
+    into: Option<PathBuf>,
+    /// With --into: the day, and the compiler that the program was built with
+    #[arg(long, num_args = 2, value_names = ["DATE", "TOOLCHAIN"])]
+    built: Vec<String>,
     /// Print and draw a stored file again, without running anything
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -107,6 +113,17 @@ impl DefectsArgs {
             print!("{}", matrix_table(&matrix).to_text(160));
             return Ok(());
         }
+        if let (Some(path), Some(program), [date, toolchain]) = (&self.into, &self.burn, &self.built[..]) {
+            let limits = self.limits();
+            let list = BurnList::of(program, limits)?;
+            let runner = Runner { program, arguments: &["--watched"], limits };
+            let mut matrix: Matrix = if path.exists() { read(path)? } else { Matrix::default() };
+            let version = Version::of(runner, &list.entries, date.clone(), toolchain.clone());
+            matrix.versions.insert(list.version, version);
+            write_atomic(path, format!("{}\n", serde_json::to_string_pretty(&matrix)?).as_bytes())?;
+            print!("{}", matrix_table(&matrix).to_text(160));
+            return Ok(());
+        }
         let outcomes = match &self.from {
             Some(path) => read(path)?,
             None => self.measure()?,
@@ -127,7 +144,7 @@ impl DefectsArgs {
     }
 
     fn measure(&self) -> Result<Outcomes, Box<dyn Error>> {
-        let limits = Limits { time: Duration::from_secs(self.seconds), memory: self.memory };
+        let limits = self.limits();
         let (framework, version, records) = match &self.burn {
             Some(program) => {
                 let mut list = BurnList::of(program, limits)?;
@@ -144,6 +161,10 @@ impl DefectsArgs {
             }
         };
         Ok(Outcomes { framework: framework.to_owned(), version, steps: STEPS, seeds: SEEDS, records })
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { time: Duration::from_secs(self.seconds), memory: self.memory }
     }
 
     /// Candle's entries that were asked for.

@@ -104,6 +104,11 @@ impl<'a> Runner<'a> {
         Runner { program, arguments: &["defects", "--watched"], limits }
     }
 
+    /// How the check and the control of an entry end.
+    pub fn pair(self, id: &str) -> [Outcome; 2] {
+        [Aspect::Check, Aspect::Control].map(|aspect| Outcome::from(self.child::<Verdict>(id, aspect)))
+    }
+
     fn child<T: DeserializeOwned>(self, id: &str, aspect: Aspect) -> std::result::Result<T, String> {
         let own = ["--child", id, "--aspect", aspect.name()];
         run_child(self.program, &[self.arguments, &own].concat(), self.limits)
@@ -137,15 +142,15 @@ pub struct Record {
 impl Record {
     /// Runs every aspect of `entry`, each in a process of its own.
     pub fn of(runner: Runner, entry: &Listed) -> Self {
-        let outcome = |aspect| Outcome::from(runner.child::<Verdict>(&entry.id, aspect));
         let answer = |aspect| runner.child(&entry.id, aspect).unwrap_or_else(Answer::Ended);
+        let [check, control] = runner.pair(&entry.id);
         Record {
             id: entry.id.clone(),
             title: entry.title.clone(),
             kind: entry.kind,
             reading: entry.place,
-            check: outcome(Aspect::Check),
-            control: outcome(Aspect::Control),
+            check,
+            control,
             arbiter: answer(Aspect::Arbiter),
             arbiter_control: answer(Aspect::ArbiterControl),
             curves: runner.child(&entry.id, Aspect::Curves).unwrap_or_else(|why| Curves::None { why }),
