@@ -5,7 +5,7 @@ export SHIKHA_MIRROR = $(MIRROR)
 endif
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-store defects-matrix defects-reproducers bench native
+.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-matrix defects-reproducers bench native
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
