@@ -80,8 +80,7 @@ fn judge_training(layer: Linear<Auto>) -> Seen {
     let input = tensor([4, 16], 1);
     // Something that is trained, so that the loss has a tape at all.
     let anchor: Tensor<Auto, 1> = tensor([8], 4).require_grad();
-    let loss =
-        |l: &Linear<Auto>| (l.forward::<2>(input.clone()) + anchor.clone().unsqueeze()).powi_scalar(2).mean();
+    let loss = |l: &Linear<Auto>| (l.forward::<2>(input.clone()) + anchor.clone().unsqueeze()).powi_scalar(2).mean();
     let tape = loss(&layer).backward();
     let flag = |tensor: bool| if tensor { "a" } else { "NO" };
     let bias = layer.bias.as_ref().is_some_and(|b| b.val().grad(&tape).is_some());
@@ -243,7 +242,10 @@ fn graph_memory(defective: bool) -> Seen {
     let before = resident();
     (0..PASSES).for_each(|_| pass());
     let grown = (resident() - before) / (1 << 20) as f64;
-    (grown > 0.25 * PASSES as f64, format!("{PASSES} forward passes of three Linear(256) on 256 rows: {grown:.1} MiB more"))
+    (
+        grown > 0.25 * PASSES as f64,
+        format!("{PASSES} forward passes of three Linear(256) on 256 rows: {grown:.1} MiB more"),
+    )
 }
 
 fn deep_graph_overflow(defective: bool) -> Seen {

@@ -2,8 +2,8 @@
 
 use super::entry::{Check, Entry};
 use super::probe;
-use crate::arbiter::{Question, Verdict};
 use crate::arbiter::candle::Model;
+use crate::arbiter::{Question, Verdict};
 use candle_core::Var;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;

@@ -114,7 +114,8 @@ pub fn train<M: Module>(
             let value = numbers(loss.inner()).first().copied().unwrap_or(f64::NAN);
             (value, step(module.clone(), tape))
         };
-        let ended = |payload: Box<dyn Any + Send>| format!("training panics in step {}: {}", number + 1, words(&payload));
+        let ended =
+            |payload: Box<dyn Any + Send>| format!("training panics in step {}: {}", number + 1, words(&payload));
         let (value, next) = catch_unwind(AssertUnwindSafe(whole)).map_err(ended)?;
         losses.push(value);
         module = next;

@@ -21,9 +21,8 @@ pub(super) const ENTRY: Entry = Entry {
     arbiter: Asked::Model(|defective| {
         let (device, dtype) = (device(), kept(defective));
         let layer = Linear { weight: Param::from_tensor(Tensor::ones([8, 4], (&device, dtype))), bias: None };
-        let loss = move |layer: &Linear, n: usize| {
-            layer.forward(tensor([3, 8], 1 + n as u32, dtype, &device)).square().mean()
-        };
+        let loss =
+            move |layer: &Linear, n: usize| layer.forward(tensor([3, 8], 1 + n as u32, dtype, &device)).square().mean();
         // The constants of Burn's own configuration.
         let rule = Rule::AdamW { learning_rate: RATE, beta1: 0.9, beta2: 0.999, epsilon: 1e-5, weight_decay: 0.0 };
         ask_with(layer, loss, by(adamw(), RATE), Some(rule))

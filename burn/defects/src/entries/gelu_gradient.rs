@@ -17,7 +17,8 @@ pub(super) const ENTRY: Entry = Entry {
     reproduce: || judge(gelu(true)),
     control: || judge(gelu(false)),
     arbiter: Asked::Model(|defective| {
-        let point = Point { x: Param::from_tensor(Tensor::from_data(TensorData::from(POINTS), (&device(), DType::F64))) };
+        let point =
+            Point { x: Param::from_tensor(Tensor::from_data(TensorData::from(POINTS), (&device(), DType::F64))) };
         ask(point, move |p: &Point, _| gelu(defective)(p.x.val()).sum())
     }),
     training: Training::Runs(|defective, seed| {

@@ -4,8 +4,8 @@ use crate::asked::ask;
 use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
 use crate::probe::{device, resident, tensor};
 use crate::training::{bias, weight};
-use burn::module::Param;
 use burn::module::Module;
+use burn::module::Param;
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::DType;
 

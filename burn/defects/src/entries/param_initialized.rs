@@ -24,8 +24,7 @@ pub(super) const ENTRY: Entry = Entry {
 /// A layer that holds `weight`.
 fn layer(defective: bool, weight: Tensor<2>) -> Linear {
     let bias = bias(weight.dims()[1]);
-    let weight =
-        if defective { Param::initialized(ParamId::new(), weight) } else { Param::from_tensor(weight) };
+    let weight = if defective { Param::initialized(ParamId::new(), weight) } else { Param::from_tensor(weight) };
     Linear { weight, bias }
 }
 

@@ -4,7 +4,7 @@ use crate::asked::ask;
 use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
 use crate::gradients::{collect, shared};
 use crate::probe::{device, furthest, numbers, tensor};
-use crate::training::{adamw, by, start, train, RATE as ADAMW_RATE};
+use crate::training::{RATE as ADAMW_RATE, adamw, by, start, train};
 use burn::module::{Module, Param};
 use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{DType, Tensor};
