@@ -5,7 +5,7 @@ export SHIKHA_MIRROR = $(MIRROR)
 endif
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-matrix defects-reproducers bench native
+.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-matrix defects-reproducers bench native ptx
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -33,5 +33,7 @@ defects-meter: ; $(BUILD_BURN) && RAYON_NUM_THREADS=1 $(BURN) --meter > runs/met
 defects-matrix: ; defects/matrix/run.sh
 defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored
 bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench && cargo bench --locked --bench ops -- $(CURDIR)/checkpoints/bench && $(SHIKHA) bench cost --store checkpoints/bench/cost.json && $(SHIKHA) figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
+# The kernels as PTX, and what they take of a device; needs no GPU. `cuda/build.sh --check` only compares.
+ptx: ; cuda/build.sh
 # Compiled for the CPU of this machine alone; the vector code is chosen at run time anyway, so little is gained.
 native: ; RUSTFLAGS="-C target-cpu=native" cargo build --release --locked

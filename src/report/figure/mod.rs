@@ -18,6 +18,7 @@ mod style;
 mod taxonomy;
 mod training;
 mod vocabulary;
+mod words;
 
 pub use arbiter::{DetectorBar, arbiter};
 pub use balance::{Share, balance};
@@ -33,6 +34,7 @@ pub use matrix::versions;
 pub use taxonomy::{Tally, taxonomy};
 pub use training::{Curve, training};
 pub use vocabulary::vocabulary;
+pub use words::Words;
 
 use super::ReportError;
 use crate::artifact::write_atomic;
