@@ -22,13 +22,15 @@ type Seen = (bool, String);
 /// An entry: its name, its kind and its check, whose control is the same with `false`.
 type Entry = (&'static str, &'static str, fn(bool) -> Seen);
 
-const ENTRIES: [Entry; 13] = [
+const ENTRIES: [Entry; 15] = [
     ("burn-linear-batched-weight-gradient", "speed", |d| speed(16, d, |x, w| batched(x, w))),
     ("burn-rank3-matmul", "speed", |d| speed(256, d, |x, w| x.matmul(w.unsqueeze()))),
     ("burn-param-map", "missing-gradient", param_map),
     ("burn-param-initialized", "missing-gradient", param_initialized),
     ("burn-init-mapper", "missing-gradient", init_mapper),
     ("burn-to-device", "missing-gradient", to_device),
+    ("burn-col-layout-leaf", "missing-gradient", col_layout_leaf),
+    ("burn-alias-field", "missing-gradient", alias_field),
     ("burn-tied-clones", "wrong-gradient", tied_clones),
     ("burn-gelu-gradient", "wrong-gradient", gelu_gradient),
     ("burn-col-layout-init", "interface", col_layout_init),
@@ -136,6 +138,41 @@ fn init_mapper(defective: bool) -> Seen {
 fn to_device(defective: bool) -> Seen {
     let (layer, device) = (with(Param::from_tensor(tensor([16, 8], 2))), Default::default());
     judge_training(if defective { layer.to_device(&device) } else { layer.fork(&device) })
+}
+
+fn col_layout_leaf(defective: bool) -> Seen {
+    let layout = if defective { LinearLayout::Col } else { LinearLayout::Row };
+    judge_training(LinearConfig::new(16, 8).with_layout(layout).init(&Default::default()))
+}
+
+/// The layer by another name.
+type Projection = Linear<Auto>;
+
+#[derive(Module, Debug)]
+struct Aliased<B: Backend> {
+    first: Linear<B>,
+    second: Projection,
+}
+
+#[derive(Module, Debug)]
+struct Spelled<B: Backend> {
+    first: Linear<B>,
+    second: Linear<B>,
+}
+
+/// Present when the module counts, or hands its optimizer, fewer parameters than the two layers have.
+fn alias_field(defective: bool) -> Seen {
+    let [first, second] = [2, 3].map(|seed| Linear { weight: Param::from_tensor(tensor([16, 16], seed)), bias: None });
+    let tape = second.forward(first.forward::<2>(tensor([4, 16], 1)).tanh()).powi_scalar(2).mean().backward();
+    let (counted, reached) = if defective {
+        let model: Aliased<Auto> = Aliased { first, second };
+        (model.num_params(), GradientsParams::from_grads(tape, &model).len())
+    } else {
+        let model: Spelled<Auto> = Spelled { first, second };
+        (model.num_params(), GradientsParams::from_grads(tape, &model).len())
+    };
+    let seen = format!("{counted} of {} parameters counted, 2 layers, gradients for {reached}", 2 * 16 * 16);
+    (counted < 2 * 16 * 16 || reached < 2, seen)
 }
 
 #[derive(Module, Debug)]

@@ -75,7 +75,14 @@ pub const THREE: [(Reading, &[&str]); 3] = [
             what: "parameters that silently get no gradient",
             why: "low to medium: a gradient-flow check is the natural way to find one",
         },
-        &["burn-param-map", "burn-init-mapper", "burn-param-initialized", "burn-tied-clones"],
+        &[
+            "burn-param-map",
+            "burn-init-mapper",
+            "burn-param-initialized",
+            "burn-tied-clones",
+            "burn-col-layout-leaf",
+            "burn-alias-field",
+        ],
     ),
 ];
 

@@ -11,9 +11,6 @@ pub const BURN: &str = "0.22.1";
 /// Why a check could not come to a verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// A parameter that the check needs is not in the module.
-    #[error("the module has no parameter called `{0}`: the check no longer fits this version of Burn")]
-    NoParameter(String),
     /// The memory of the process could not be read.
     #[error("cannot read the memory in use from /proc/self/statm: {0}; this check needs Linux")]
     Memory(String),
@@ -56,6 +53,9 @@ pub struct Entry {
     pub report: Option<&'static str>,
     /// Why this is one of the abstract's three in our reading; `None` when it is not.
     pub reading: Option<&'static str>,
+    /// The file that the entry is in, for its reproducer.
+    #[serde(skip)]
+    pub source: &'static str,
     /// Shows the defect.
     #[serde(skip)]
     pub reproduce: Check,

@@ -11,10 +11,10 @@ mod catalogue;
 #[cfg(any(test, feature = "cuda"))]
 mod decoder;
 mod entries;
-mod gradients;
 mod growth;
 mod meter;
 mod probe;
+mod reproducer;
 mod speed;
 mod training;
 
@@ -34,6 +34,9 @@ struct Arguments {
     /// Time a linear layer of Burn, Candle and ours, forward and backward, and print JSON
     #[arg(long, group = "what")]
     meter: bool,
+    /// Print a program that shows one defect with Burn alone, for its maintainers
+    #[arg(long, value_name = "ID", group = "what")]
+    reproducer: Option<String>,
     /// Run one check in this process and print its verdict as JSON
     #[arg(long, value_name = "ID", group = "what")]
     child: Option<String>,
@@ -69,7 +72,7 @@ impl Arguments {
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(line) => {
-            println!("{line}");
+            println!("{}", line.trim_end());
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -84,6 +87,10 @@ fn run(arguments: &Arguments) -> Result<String, Box<dyn Error>> {
     if arguments.meter {
         return Ok(serde_json::to_string_pretty(&meter::run()?)?);
     }
+    if let Some(id) = &arguments.reproducer {
+        let nothing = || format!("`{id}` cannot be shown by a program on this machine");
+        return Ok(reproducer::program(find(&entries, id)?).ok_or_else(nothing)?);
+    }
     let Some(id) = &arguments.child else {
         return Ok(serde_json::json!({ "version": BURN, "entries": entries }).to_string());
     };
@@ -91,11 +98,12 @@ fn run(arguments: &Arguments) -> Result<String, Box<dyn Error>> {
     if arguments.watched {
         end_with_parent();
     }
-    let Some(entry) = entries.iter().find(|e| e.id == id) else {
-        let known: Vec<&str> = entries.iter().map(|e| e.id).collect();
-        return Err(format!("there is no entry called `{id}`: use {}", known.join(", ")).into());
-    };
-    found(entry, aspect)
+    found(find(&entries, id)?, aspect)
+}
+
+fn find<'a>(entries: &'a [Entry], id: &str) -> Result<&'a Entry, String> {
+    let known = || entries.iter().map(|e| e.id).collect::<Vec<_>>().join(", ");
+    entries.iter().find(|e| e.id == id).ok_or_else(|| format!("there is no entry called `{id}`: use {}", known()))
 }
 
 /// What one aspect of an entry comes to, as JSON.

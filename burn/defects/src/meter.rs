@@ -4,7 +4,7 @@ use crate::catalogue::BURN;
 use crate::probe::{device, tensor};
 use crate::speed::{Product, flattened};
 use burn::tensor::module::linear;
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{DType, Device};
 use candle_core::{DType as CandleType, Device as CandleDevice, Result, Tensor as CandleTensor, Var};
 use shikha::defects::CANDLE;
 use shikha::defects::meter::{Efficiency, LayerShape, Speed, Timed, gemm, measure, seconds};

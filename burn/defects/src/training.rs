@@ -45,11 +45,6 @@ pub fn weight(shape: [usize; 2], seed: u64) -> Tensor<2> {
     start(shape, seed, "first", (&device(), DType::F32))
 }
 
-/// A bias of zeros, trained.
-pub fn bias(width: usize) -> Option<Param<Tensor<1>>> {
-    Some(Param::from_tensor(Tensor::zeros([width], (&device(), DType::F32))))
-}
-
 impl Net {
     /// `first` with a second layer of the seed beside it.
     pub fn new(first: Linear, seed: u64, at: (&Device, DType)) -> Self {

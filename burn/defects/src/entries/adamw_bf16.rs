@@ -16,6 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Precision,
     report: None,
     reading: None,
+    source: include_str!("adamw_bf16.rs"),
     reproduce: || judge(DType::BF16),
     control: || judge(DType::F32),
     arbiter: Asked::Model(|defective| {

@@ -9,6 +9,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::WrongGradient,
     report: Some("#5352"),
     reading: Some("possible: silent corruption in training that only a comparison finds"),
+    source: include_str!("autotune_corruption.rs"),
     reproduce: || attempt("burn-autotune-corruption", Build::Fusion, Sizes::Uneven),
     control: || attempt("burn-autotune-corruption", Build::Plain, Sizes::Uneven),
     arbiter: Asked::NotHere("an NVIDIA GPU: the models are trained by the check itself"),

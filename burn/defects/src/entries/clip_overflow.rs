@@ -16,6 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Precision,
     report: None,
     reading: None,
+    source: include_str!("clip_overflow.rs"),
     reproduce: || judge(Some),
     control: || judge(|gradient| finite(&gradient).then(|| gradient.cast(FloatDType::F64))),
     arbiter: Asked::Model(|defective| {

@@ -16,6 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Interface,
     report: None,
     reading: None,
+    source: include_str!("clip_per_tensor.rs"),
     reproduce: || judge(|[large, small]| [large, small].map(|g| GradientClipping::Norm(1.0).clip_gradient(g))),
     control: || {
         judge(|gradients| {

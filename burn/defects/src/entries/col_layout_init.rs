@@ -12,6 +12,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Interface,
     report: None,
     reading: None,
+    source: include_str!("col_layout_init.rs"),
     reproduce: || judge(LinearLayout::Col),
     control: || judge(LinearLayout::Row),
     arbiter: Asked::Model(|defective| ask_layer(layer(defective, [16, 8], 0))),

@@ -14,6 +14,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Crash,
     report: None,
     reading: None,
+    source: include_str!("cross_entropy_dtype.rs"),
     reproduce: || judge(true),
     control: || judge(false),
     arbiter: Asked::Model(|defective| ask(logits(), move |l: &Logits, _| loss(l.logits.val(), defective))),

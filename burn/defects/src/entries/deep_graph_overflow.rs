@@ -14,6 +14,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Crash,
     report: None,
     reading: None,
+    source: include_str!("deep_graph_overflow.rs"),
     reproduce: || judge(2),
     control: || judge(256),
     arbiter: Asked::Model(|defective| asked(if defective { 2 } else { 256 })),

@@ -9,6 +9,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Crash,
     report: Some("#4347, #4582"),
     reading: Some("likely as a family: the abstract names a crash in fusion that comes in the middle of training"),
+    source: include_str!("fusion_handles.rs"),
     reproduce: || attempt("burn-fusion-handles", Build::Fusion, Sizes::Long),
     control: || attempt("burn-fusion-handles", Build::Plain, Sizes::Long),
     arbiter: Asked::NotHere("an NVIDIA GPU: the models are trained by the check itself"),

@@ -2,8 +2,8 @@
 
 use crate::asked::ask;
 use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
-use crate::probe::{device, resident, tensor};
-use crate::training::{bias, weight};
+use crate::probe::{bias, device, resident, tensor};
+use crate::training::weight;
 use burn::module::Module;
 use burn::module::Param;
 use burn::nn::{Linear, LinearConfig};
@@ -15,6 +15,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Memory,
     report: Some("#2333, #3976"),
     reading: None,
+    source: include_str!("graph_memory.rs"),
     reproduce: || judge(false),
     control: || judge(true),
     arbiter: Asked::Model(|defective| {

@@ -11,8 +11,9 @@ pub(super) const ENTRY: Entry = Entry {
     report: None,
     reading: Some("the area is likely: the abstract names a backward pass at about 3 % of the hardware's speed"),
     // 16 x 64: full tiles, which the backend's merging of batches leaves alone.
-    reproduce: || Ok(judge_product(16, product(true))),
-    control: || Ok(judge_product(16, product(false))),
+    source: include_str!("linear_batched_weight_gradient.rs"),
+    reproduce: || judge_product(16, product(true)),
+    control: || judge_product(16, product(false)),
     arbiter: Asked::Model(|defective| ask_product(product(defective))),
     training: Training::Runs(|defective, seed| train_product(product(defective), seed)),
     workaround: "flatten to [batch * time, width] around every Linear",

@@ -14,6 +14,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Precision,
     report: None,
     reading: None,
+    source: include_str!("ndarray_sigmoid.rs"),
     reproduce: || judge(&backend(true)),
     control: || judge(&backend(false)),
     arbiter: Asked::Model(|defective| {

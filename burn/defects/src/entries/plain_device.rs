@@ -2,8 +2,8 @@
 
 use crate::asked::ask_layer;
 use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
-use crate::probe::{device, judge_training, tensor};
-use crate::training::{HIDDEN, bias, train_layer, weight};
+use crate::probe::{bias, device, judge_training, tensor};
+use crate::training::{HIDDEN, train_layer, weight};
 use burn::module::Param;
 use burn::nn::Linear;
 use burn::tensor::{DType, Tensor};
@@ -14,6 +14,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::MissingGradient,
     report: None,
     reading: None,
+    source: include_str!("plain_device.rs"),
     reproduce: || judge(true),
     control: || judge(false),
     arbiter: Asked::Model(|defective| ask_layer(layer(defective, weight([16, 8], 0)))),
@@ -30,6 +31,6 @@ fn layer(defective: bool, weight: Tensor<2>) -> Linear {
 
 fn judge(defective: bool) -> Result<Verdict, CheckError> {
     let input = tensor([4, 16], 1, DType::F32, &device());
-    let layer = layer(defective, weight([16, 8], 0));
+    let layer = layer(defective, tensor([16, 8], 2, DType::F32, &device()));
     Ok(judge_training(layer, |l| l.forward(input.clone()).square().mean()))
 }

@@ -2,8 +2,8 @@
 
 use crate::asked::ask_layer;
 use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
-use crate::probe::{device, judge_training, tensor};
-use crate::training::{HIDDEN, bias, train_layer, weight};
+use crate::probe::{bias, device, judge_training, tensor};
+use crate::training::{HIDDEN, train_layer, weight};
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{DType, Tensor};
@@ -14,6 +14,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::MissingGradient,
     report: Some("documented behaviour"),
     reading: None,
+    source: include_str!("to_device.rs"),
     reproduce: || judge(true),
     control: || judge(false),
     arbiter: Asked::Model(|defective| ask_layer(layer(defective, weight([16, 8], 0)))),
@@ -32,5 +33,5 @@ fn judge(defective: bool) -> Result<Verdict, CheckError> {
     // Something that is trained, so that the loss has a tape at all.
     let anchor = tensor([8], 4, DType::F32, &device()).require_grad();
     let loss = |l: &Linear| (l.forward(input.clone()) + anchor.clone().unsqueeze()).square().mean();
-    Ok(judge_training(layer(defective, weight([16, 8], 0)), loss))
+    Ok(judge_training(layer(defective, tensor([16, 8], 2, DType::F32, &device())), loss))
 }
