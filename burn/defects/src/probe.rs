@@ -45,8 +45,9 @@ pub fn bias(width: usize) -> Option<Param<Tensor<1>>> {
 pub fn resident() -> Result<u64, CheckError> {
     let line = std::fs::read_to_string("/proc/self/statm").map_err(|e| CheckError::Memory(e.to_string()))?;
     let pages = line.split_whitespace().nth(1).and_then(|field| field.parse::<u64>().ok());
+    let pages = pages.ok_or_else(|| CheckError::Memory(format!("unexpected content `{}`", line.trim())))?;
     // 4 KiB pages: what Linux has on every CPU these checks are run on.
-    pages.map(|p| p * 4096).ok_or_else(|| CheckError::Memory(format!("unexpected content `{}`", line.trim())))
+    Ok(4096 * pages)
 }
 
 /// One SGD step on the loss of a layer with a bias: present when its weight has no gradient or does not move.

@@ -8,7 +8,7 @@ const HELPERS: [&str; 2] = [include_str!("probe.rs"), include_str!("speed.rs")];
 
 /// What stands above every program.
 const FRAME: &str = "#![allow(unused, deprecated)]
-use burn::{grad_clipping::*, module::*, nn::loss::*, nn::*, optim::*, tensor::module::linear, tensor::*};
+use burn::{grad_clipping::*, module::*, nn::loss::*, nn::*, optim::*, tensor::{activation, module::linear, *}};
 ";
 
 /// A self-contained `main.rs` that prints whether the defect is present, with the numbers that show it, and the
@@ -20,7 +20,12 @@ pub fn program(entry: &Entry) -> Option<String> {
     if call.starts_with("attempt") {
         return None;
     }
-    let items: Vec<String> = std::iter::once(own).chain(HELPERS).flat_map(items).collect();
+    let own: Vec<String> = items(own);
+    // What the entry defines itself stands before a helper of that name.
+    let defined: Vec<String> = own.iter().filter_map(|item| name(item)).map(str::to_owned).collect();
+    let helpers = HELPERS.into_iter().flat_map(items);
+    let others = helpers.filter(|item| !name(item).is_some_and(|name| defined.iter().any(|own| own == name)));
+    let items: Vec<String> = own.into_iter().chain(others).collect();
     let taken = named(call, &items);
     let mut text = format!(
         "// {}\n// cargo add burn@={BURN} --no-default-features --features std,optim,autodiff,flex,ndarray\n{FRAME}",
@@ -35,7 +40,7 @@ pub fn program(entry: &Entry) -> Option<String> {
     text += "    Ok(println!(\"{}: {seen}\", if present { \"present\" } else { \"absent\" }))\n}\n";
     // A verdict is a pair there.
     let text = text.replace("Verdict::when(", "(").replace("Verdict", "(bool, String)");
-    Some(text.replace("CheckError", "Box<dyn std::error::Error>"))
+    Some(text.replace("CheckError::Memory", "").replace("CheckError", "Box<dyn std::error::Error>"))
 }
 
 /// The items of a file without their comments: what stands between empty lines, imports and tests left out.

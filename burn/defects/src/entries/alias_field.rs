@@ -19,7 +19,7 @@ pub(super) const ENTRY: Entry = Entry {
     reproduce: || judge(&aliased(tensor([16, 16], 2, DType::F32, &device()))),
     control: || judge(&spelled(tensor([16, 16], 2, DType::F32, &device()))),
     arbiter: Asked::Model(|defective| {
-        let (weight, input) = (weight(0), |n: usize| tensor([4, 16], 1 + n as u32, DType::F32, &device()));
+        let (weight, input) = (drawn(0), |n: usize| tensor([4, 16], 1 + n as u32, DType::F32, &device()));
         if defective {
             ask(aliased(weight), move |m: &Aliased, n| m.output(input(n)).square().mean())
         } else {
@@ -35,12 +35,12 @@ pub(super) const ENTRY: Entry = Entry {
         };
         let off = |output: Tensor<2>, target: Tensor<2>| (output - target).square().mean();
         if defective {
-            train(aliased(weight(seed)), by(adamw(), RATE), |m: &Aliased, step| {
+            train(aliased(drawn(seed)), by(adamw(), RATE), |m: &Aliased, step| {
                 let (x, target) = batch(step);
                 off(m.output(x), target)
             })
         } else {
-            train(spelled(weight(seed)), by(adamw(), RATE), |m: &Spelled, step| {
+            train(spelled(drawn(seed)), by(adamw(), RATE), |m: &Spelled, step| {
                 let (x, target) = batch(step);
                 off(m.output(x), target)
             })
@@ -81,7 +81,7 @@ impl Output for Spelled {
     }
 }
 
-fn weight(seed: u64) -> Tensor<2> {
+fn drawn(seed: u64) -> Tensor<2> {
     start([16, 16], seed, "first", (&device(), DType::F32))
 }
 
