@@ -31,7 +31,7 @@ defects-store: ; $(SHIKHA) defects --store defects/outcomes.json && $(BUILD_BURN
 # One thread a product, so that shares of the GEMM compare.
 defects-meter: ; $(BUILD_BURN) && RAYON_NUM_THREADS=1 $(BURN) --meter > runs/meter.json && mv runs/meter.json defects/backward-efficiency.json && $(SHIKHA) figures
 defects-matrix: ; defects/matrix/run.sh
-defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored
+defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored && cd burn && cargo test --release --locked -p shikha-burn-defects --test entries every_reproducer -- --ignored
 bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench && cargo bench --locked --bench ops -- $(CURDIR)/checkpoints/bench && $(SHIKHA) bench cost --store checkpoints/bench/cost.json && $(SHIKHA) figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
 # The kernels as PTX, and what they take of a device; needs no GPU. `cuda/build.sh --check` only compares.
 ptx: ; cuda/build.sh

@@ -11,7 +11,6 @@ use super::{Pipeline, PipelineError, kept, part, program, read_json, write_json}
 use crate::artifact::{Hash, write_atomic};
 use crate::defects::Outcomes;
 use crate::report::defects::measured;
-use crate::report::efficiency;
 use crate::report::{Ledger, Measured, Measurements, arithmetic, choice};
 use crate::train::{deterministic_hash, read_metrics};
 use std::collections::BTreeMap;
@@ -145,7 +144,7 @@ pub(super) fn reference(root: &Path) -> Result<Option<Measurements>, PipelineErr
     Ok(reference)
 }
 
-/// What the runs of the catalogues and of the meter that are kept in `directory` measured; nothing where there are none.
+/// What the runs of the catalogues that are kept in `directory` measured; nothing where there are none.
 fn defects(directory: &Path) -> Result<BTreeMap<String, Measured>, PipelineError> {
     let mut values = BTreeMap::new();
     for name in [CANDLE, BURN] {
@@ -154,10 +153,6 @@ fn defects(directory: &Path) -> Result<BTreeMap<String, Measured>, PipelineError
             let outcomes: Outcomes = read_json(&path)?;
             values.extend(measured(&outcomes, &format!("defects/{name}")));
         }
-    }
-    let path = directory.join(EFFICIENCY);
-    if path.exists() {
-        values.extend(efficiency::measured(&read_json(&path)?, &format!("defects/{EFFICIENCY}")));
     }
     Ok(values)
 }

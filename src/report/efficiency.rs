@@ -1,9 +1,8 @@
 //! The backward-efficiency meter as a table, a figure and a claim.
 
 use super::figure::{self, Figure};
-use super::{Measured, ReportError, Table};
+use super::{ReportError, Table};
 use crate::defects::meter::Efficiency;
-use std::collections::BTreeMap;
 
 /// One row a way and shape.
 pub fn table(run: &Efficiency) -> Table {
@@ -45,17 +44,4 @@ pub fn caption(run: &Efficiency) -> String {
 /// [`ReportError`] when there is nothing to draw.
 pub fn figure(run: &Efficiency) -> Result<Figure, ReportError> {
     figure::efficiency(run, &caption(run))
-}
-
-/// What the meter says to the claims: Burn's slowest backward pass, with its shape.
-pub fn measured(run: &Efficiency, source: &str) -> BTreeMap<String, Measured> {
-    let slowest = run.slowest("Burn").map(|speed| {
-        let source = format!(
-            "{source}: the slowest of the ways and shapes swept on a CPU, {} at batch {} × {} tokens, width {}",
-            speed.way, speed.shape.batch, speed.shape.time, speed.shape.width
-        );
-        let value = 100.0 * run.share(speed.backward);
-        ("burn-backward-share".to_owned(), Measured { value, interval: None, source })
-    });
-    slowest.into_iter().collect()
 }

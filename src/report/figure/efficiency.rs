@@ -37,7 +37,7 @@ pub(in crate::report) fn name(speed: &Speed) -> String {
     match speed.framework.as_str() {
         "Candle" => "Candle, composed".to_owned(),
         "ours" => "ours".to_owned(),
-        framework => format!("{framework}, {}", speed.way),
+        framework => format!("{framework}, {}", speed.way.trim_start_matches("nn::Linear, ")),
     }
 }
 
