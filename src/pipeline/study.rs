@@ -175,8 +175,7 @@ fn experiments(texts: &Texts, sets: &[TextSet], work: &mut Progress) -> Result<V
     let mut rows = Vec::new();
     for (text, pattern, first, both) in SUPERWORDS {
         let documents = texts.documents(text);
-        let make =
-            || train_superwords(&Tokenizer::train_as(&documents, &training(pattern, first))?, &documents, both);
+        let make = || train_superwords(&Tokenizer::train_as(&documents, &training(pattern, first))?, &documents, both);
         let (tokenizer, machine) = timed(make)?;
         let mut row = describe("superword BPE", (pattern, text), &tokenizer, both, machine, (&documents, sets))?;
         row.hash = Some(tokenizer.hash()?);
