@@ -17,8 +17,8 @@ pub fn check<T: PartialEq + Display + Debug>(name: &str, measured: T, stored: T)
 /// When it is not, or is no number.
 pub fn check_within(name: &str, measured: f64, stored: f64, tolerance: f64) {
     let off = (measured - stored).abs();
-    assert!(off <= tolerance, "{name}: measured {measured:.4}, stored {stored:.4}, allowed to differ by {tolerance}");
-    println!("ok  {name}: {measured:.2}, stored {stored:.2} (within {tolerance})");
+    assert!(off <= tolerance, "{name}: measured {measured:.4}, stored {stored:.4}, allowed to differ by {tolerance:?}");
+    println!("ok  {name}: {measured:.2}, stored {stored:.2} (within {tolerance:?})");
 }
 
 /// Prints that a statement holds.

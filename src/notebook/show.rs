@@ -34,12 +34,23 @@ impl Figure {
         let mut text = format!("{}\n{}\n", words.title, words.caption);
         let rows = self.csv.lines().count().saturating_sub(1);
         for line in self.csv.lines().take(NUMBERS + 1) {
-            let _ = writeln!(text, "  {line}");
+            let cells: Vec<String> = line.split(',').map(rounded).collect();
+            let _ = writeln!(text, "  {}", cells.join(","));
         }
         if rows > NUMBERS {
             let _ = writeln!(text, "  … {} rows more", rows - NUMBERS);
         }
         text
+    }
+}
+
+/// A number with more digits after the point than a reader wants, with four of them; anything else as it is.
+fn rounded(cell: &str) -> String {
+    let long = cell.split_once('.').is_some_and(|(_, digits)| digits.len() > 4);
+    match cell.parse::<f64>() {
+        Ok(number) if long && number.abs() >= 1e-3 => format!("{number:.4}"),
+        Ok(number) if long => format!("{number:.1e}"),
+        _ => cell.to_owned(),
     }
 }
 
@@ -70,6 +81,12 @@ mod tests {
         let text = blocks.split("EVCXR_BEGIN_CONTENT text/plain\n").nth(1).unwrap();
         assert!(text.starts_with("Squares\n20 points.\n  series,x,y\n  x²,0,0\n"), "{text}");
         assert!(text.ends_with("  … 12 rows more\nEVCXR_END_CONTENT\n"), "{text}");
+    }
+
+    #[test]
+    fn long_numbers_are_cut_and_nothing_else() {
+        let cells = ["0.4375081", "0.25", "1024", "rms-norm", "0.00001234", "a.bcdefgh", "-2.718281828"];
+        assert_eq!(cells.map(rounded), ["0.4375", "0.25", "1024", "rms-norm", "1.2e-5", "a.bcdefgh", "-2.7183"]);
     }
 
     #[test]
