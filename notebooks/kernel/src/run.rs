@@ -91,8 +91,9 @@ fn one(repository: &Repository, plan: &Plan, path: &Path) -> Result<(usize, &'st
         write(path, &after)?;
         return Ok((cells, "written"));
     }
-    let failure = drift(&stored, &fresh)
-        .unwrap_or_else(|| Failure::of_file(&stored.name, "is not laid out as the runner writes it: run `make notebooks`"));
+    let failure = drift(&stored, &fresh).unwrap_or_else(|| {
+        Failure::of_file(&stored.name, "is not laid out as the runner writes it: run `make notebooks`")
+    });
     Err(failure.into())
 }
 
@@ -142,8 +143,13 @@ mod tests {
         for name in ["01-b.ipynb", "00-a.ipynb", "README.md", "draft.ipynb", "02-c.txt"] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        let mut plan =
-            Plan { folder: folder.path().into(), only: None, check: false, limit: Duration::from_secs(1), stock: false };
+        let mut plan = Plan {
+            folder: folder.path().into(),
+            only: None,
+            check: false,
+            limit: Duration::from_secs(1),
+            stock: false,
+        };
         let names = |plan: &Plan| {
             let paths = numbered(plan)?;
             Ok::<_, super::KernelError>(paths.iter().map(|p| p.file_name().unwrap().to_owned()).collect::<Vec<_>>())

@@ -58,7 +58,8 @@ impl Session {
         }
         Ok(Self {
             context,
-            crate_directory: workshop.map_or_else(String::new, |workshop| workshop.folder.to_string_lossy().into_owned()),
+            crate_directory: workshop
+                .map_or_else(String::new, |workshop| workshop.folder.to_string_lossy().into_owned()),
             stdout: Pump::start(outputs.stdout),
             stderr: Pump::start(outputs.stderr),
             limit,

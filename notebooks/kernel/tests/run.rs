@@ -43,10 +43,13 @@ fn every_planted_fault_is_named_with_its_cell_and_line() {
     let faults: [(&str, &[(&str, &[&str])]); 6] = [
         ("00-compile", &[("let x = 1;", &[]), ("let a = 2;\nlet b = 3;\nlet c: u32 = \"three\";", &[])]),
         ("01-panic", &[("let v = vec![1, 2, 3];", &[]), ("let i = v.len();\n// One too far.\nv[i]", &[])]),
-        ("02-question", &[
-            ("let text = \"12x\";", &[]),
-            ("let good: i32 = \"12\".parse::<i32>()?;\nlet bad: i32 = text.parse::<i32>()?;\ngood + bad", &[]),
-        ]),
+        (
+            "02-question",
+            &[
+                ("let text = \"12x\";", &[]),
+                ("let good: i32 = \"12\".parse::<i32>()?;\nlet bad: i32 = text.parse::<i32>()?;\ngood + bad", &[]),
+            ],
+        ),
         ("03-endless", &[("let mut n = 0u64;", &[]), ("n += 1;\nwhile n > 0 {\n    std::hint::spin_loop();\n}", &[])]),
         ("04-stderr", &[("eprintln!(\"warning: the deep end\");", &[])]),
         ("05-exit", &[("std::process::exit(7);", &[])]),
@@ -95,7 +98,8 @@ fn what_a_cell_may_do_is_said_by_its_tags() {
     let outputs = outputs(&path);
     assert!(outputs[0][0]["evalue"].as_str().unwrap().contains("does not compile"), "{}", outputs[0]);
     assert!(outputs[0].to_string().contains("E0382"), "{}", outputs[0]);
-    let panic = json!([{"output_type": "stream", "name": "stderr", "text": ["panicked at cell [2], line 2:\n", "n is 3\n"]}]);
+    let panic =
+        json!([{"output_type": "stream", "name": "stderr", "text": ["panicked at cell [2], line 2:\n", "n is 3\n"]}]);
     assert_eq!(outputs[1], panic);
     let both = json!([
         {"output_type": "stream", "name": "stdout", "text": ["said\n"]},
