@@ -39,7 +39,16 @@ impl Progress {
             bar
         });
         let now = Instant::now();
-        Progress { label: label.to_owned(), total, bar, done: 0, started: now, last_line: now, quiet: false, told: None }
+        Progress {
+            label: label.to_owned(),
+            total,
+            bar,
+            done: 0,
+            started: now,
+            last_line: now,
+            quiet: false,
+            told: None,
+        }
     }
 
     /// A progress that prints nothing (tests, notebooks, nested work).

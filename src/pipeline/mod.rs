@@ -26,12 +26,12 @@ pub use export::Exported;
 pub use kept::{check_kept, keep};
 pub use redraw::{Drawn, check_drawn, redraw, redraw_into};
 pub use report::stored_claims;
+pub(crate) use results::shares;
 pub use study::{StudyOptions, draw_study, load_study, study};
 pub use study_consequence::{ConsequenceOptions, consequence};
 pub use study_release::{ReleaseOptions, release, release_card};
-pub(crate) use results::shares;
-pub(crate) use text::{corpus_table, token_balance};
 pub use text::{Measurement, TokenBalance};
+pub(crate) use text::{corpus_table, token_balance};
 pub use train::Trained;
 
 use crate::artifact::{Hash, Made, RunDir, Stage, hash_bytes, hash_file, write_atomic};

@@ -93,7 +93,8 @@ fn none_is_large_or_names_a_machine() {
 fn what_was_executed_was_executed_to_the_end_and_without_an_error() {
     for (name, path) in notebooks() {
         let json = read(&path);
-        let cells: Vec<&Value> = json["cells"].as_array().unwrap().iter().filter(|c| c["cell_type"] == "code").collect();
+        let cells: Vec<&Value> =
+            json["cells"].as_array().unwrap().iter().filter(|c| c["cell_type"] == "code").collect();
         if cells.iter().all(|cell| cell["execution_count"].is_null()) {
             continue;
         }

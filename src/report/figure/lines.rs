@@ -7,6 +7,8 @@ use plotters::style::text_anchor::{HPos, VPos};
 use std::fmt::Write;
 
 const ID: &str = "lines";
+/// The order in which the palette is used: neighbours far apart.
+const ORDER: [usize; 5] = [3, 0, 4, 2, 1];
 
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +47,7 @@ impl Series {
             (Mark::Dashed, _) => FAINT,
             (_, name) if name.starts_with("Bangla") => language_colour("bn"),
             (_, name) if name.starts_with("English") => language_colour("en"),
-            _ => SERIES[place % SERIES.len()],
+            _ => SERIES[ORDER[place % ORDER.len()]],
         }
     }
 }
@@ -100,7 +102,8 @@ pub fn lines(title: &str, caption: &str, axes: [&str; 2], series: &[Series]) -> 
                 Mark::Points => chart.draw_series(points.map(|p| Circle::new(p, 4, colour.filled()))).map(drop),
             }
             .map_err(failed(ID))?;
-            labels.extend(one.points.last().map(|p| (p.1, one.name.clone(), colour)));
+            let rightmost = one.points.iter().max_by(|a, b| a.0.total_cmp(&b.0));
+            labels.extend(rightmost.map(|p| (p.1, one.name.clone(), colour)));
         }
         spread(&mut labels, 0.05 * height);
         for (y, text, colour) in labels {
@@ -152,7 +155,10 @@ mod tests {
         for text in ["Title", "Caption.", "step", "nats", "loss", "chance, ln(V)"] {
             assert!(figure.svg.contains(text), "{text}");
         }
-        assert_eq!(figure.csv, "series,step,nats\nloss,0,2\nloss,2,1\n\"chance, ln(V)\",0,2.5\n\"chance, ln(V)\",2,2.5\n");
+        assert_eq!(
+            figure.csv,
+            "series,step,nats\nloss,0,2\nloss,2,1\n\"chance, ln(V)\",0,2.5\n\"chance, ln(V)\",2,2.5\n"
+        );
         assert!(lines("", "", ["", ""], &[Series::points("none", vec![])]).is_err());
         assert!(lines("", "", ["", ""], &[Series::points("one", vec![(1.0, 1.0)])]).is_ok());
     }
