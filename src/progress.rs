@@ -23,7 +23,7 @@ pub struct Progress {
 }
 
 /// Who is told of every position, with the message beside it.
-type Told = Box<dyn FnMut(u64, &str)>;
+type Told = Box<dyn FnMut(u64, &str) + Send>;
 
 impl Progress {
     /// Starts a bar over `total` steps of `unit` (for example `documents`).
@@ -59,7 +59,7 @@ impl Progress {
     }
 
     /// A progress that prints nothing itself: `each` is told of every position and the message beside it.
-    pub fn told(total: u64, each: impl FnMut(u64, &str) + 'static) -> Self {
+    pub fn told(total: u64, each: impl FnMut(u64, &str) + Send + 'static) -> Self {
         Progress { told: Some(Box::new(each)), ..Progress::hidden(total) }
     }
 
@@ -110,11 +110,11 @@ mod tests {
 
     #[test]
     fn who_asks_is_told_of_every_position() {
-        let heard = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
-        let ear = heard.clone();
-        let mut progress = Progress::told(4, move |done, message| ear.borrow_mut().push((done, message.to_owned())));
+        let (ear, heard) = std::sync::mpsc::channel();
+        let mut progress = Progress::told(4, move |done, message| ear.send((done, message.to_owned())).unwrap());
         progress.advance(1, "a");
         progress.set(4, "b");
-        assert_eq!(*heard.borrow(), [(1, "a".to_owned()), (4, "b".to_owned())]);
+        drop(progress);
+        assert_eq!(heard.iter().collect::<Vec<_>>(), [(1, "a".to_owned()), (4, "b".to_owned())]);
     }
 }
