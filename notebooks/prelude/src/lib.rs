@@ -6,3 +6,4 @@
 pub use candle_core;
 pub use candle_nn;
 pub use shikha;
+pub use shikha::notebook::*;
