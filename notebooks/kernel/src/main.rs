@@ -50,6 +50,9 @@ enum Action {
         /// As the stock evcxr_jupyter would, which builds every dependency afresh for each notebook.
         #[arg(long, conflicts_with = "no_warm")]
         stock: bool,
+        /// Say how long each cell took.
+        #[arg(long)]
+        timings: bool,
     },
     /// Executes one notebook in this process (what `run` starts for each).
     #[command(hide = true)]
@@ -60,6 +63,8 @@ enum Action {
         timeout: u64,
         #[arg(long)]
         stock: bool,
+        #[arg(long)]
+        timings: bool,
     },
 }
 
@@ -90,17 +95,17 @@ fn act(action: Action) -> Result<(), KernelError> {
             Ok(())
         }
         Action::Warm => warm::warm(&Repository::find()?),
-        Action::Run { check, only, timeout, folder, no_warm, stock } => {
+        Action::Run { check, only, timeout, folder, no_warm, stock, timings } => {
             let repository = Repository::find()?;
             if !(no_warm || stock) {
                 warm::warm(&repository)?;
             }
             let folder = folder.unwrap_or_else(|| repository.notebooks());
-            run::run(&repository, &Plan { folder, only, check, limit: Duration::from_secs(timeout), stock })
+            run::run(&repository, &Plan { folder, only, check, limit: Duration::from_secs(timeout), stock, timings })
         }
         // SAFETY: no thread has been started yet.
-        Action::Execute { notebook, to, timeout, stock } => unsafe {
-            execute::execute(&notebook, &to, Duration::from_secs(timeout), stock)
+        Action::Execute { notebook, to, timeout, stock, timings } => unsafe {
+            execute::execute(&notebook, &to, Duration::from_secs(timeout), stock, timings)
         },
     }
 }

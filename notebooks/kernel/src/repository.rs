@@ -54,6 +54,13 @@ impl Repository {
         self.root.join("target/notebooks")
     }
 
+    /// The name of the toolchain that the checkout pins: a notebook in another folder is built with it too.
+    pub fn channel(&self) -> Option<String> {
+        let pinned = std::fs::read_to_string(self.root.join("rust-toolchain.toml")).ok()?;
+        let value = pinned.lines().find_map(|line| line.trim().strip_prefix("channel")?.trim().strip_prefix('='))?;
+        Some(value.trim().trim_matches('"').to_owned())
+    }
+
     /// What cannot stand in an output: the checkout's folder and the user's.
     pub fn machine_paths(&self) -> Vec<String> {
         let home = std::env::home_dir().filter(|home| home.components().count() > 1);
@@ -117,5 +124,18 @@ fn said(repository: &Repository, tool: &str, arguments: &[&str]) -> Result<Strin
             what: format!("{tool}, of the Rust that rust-toolchain.toml names,"),
             remedy: "install it with rustup (https://rustup.rs), or put it on PATH".into(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Repository;
+
+    #[test]
+    fn the_checkout_names_its_toolchain() {
+        let repository = Repository::find().unwrap();
+        let channel = repository.channel().unwrap();
+        assert!(channel.split('.').count() == 3 && channel.starts_with("1."), "{channel}");
+        assert!(repository.prelude().is_dir() && repository.lock_file().is_file());
     }
 }

@@ -24,6 +24,8 @@ pub struct Plan {
     pub limit: Duration,
     /// As the stock kernel would: nothing shared, no lock file, no marks in the cells.
     pub stock: bool,
+    /// Say how long each cell took.
+    pub timings: bool,
 }
 
 /// Runs every notebook of the plan and says a line about each.
@@ -106,10 +108,14 @@ fn execute_apart(plan: &Plan, path: &Path, name: &str, to: &Path) -> Result<(), 
         .arg(to)
         .args(["--timeout", &plan.limit.as_secs().to_string()])
         .args(plan.stock.then_some("--stock"))
+        .args(plan.timings.then_some("--timings"))
         .current_dir(&plan.folder)
         .stdin(Stdio::null())
         .output()
         .map_err(|source| KernelError::Start { program: program.display().to_string(), source })?;
+    if plan.timings {
+        print!("\n{}", String::from_utf8_lossy(&output.stdout));
+    }
     if output.status.success() {
         return Ok(());
     }

@@ -92,7 +92,8 @@ impl Session {
             }
             Err(error) => {
                 let failure = self.refused(error, timed_out, &raw);
-                captured.error = Some(format!("{}\n{}", failure.what, failure.detail).trim_end().to_owned());
+                let message = if failure.detail.is_empty() { &failure.what } else { &failure.detail };
+                captured.error = Some(message.clone());
                 Some(failure)
             }
         };
@@ -171,10 +172,11 @@ impl Session {
                 None => readable.push(line.clone()),
             }
         }
-        while readable.last().is_some_and(|line| line.trim().is_empty()) {
-            readable.pop();
-        }
-        readable
+        // A panic's message comes between empty lines.
+        let said = |line: &String| !line.trim().is_empty();
+        let end = readable.iter().rposition(said).map_or(0, |last| last + 1);
+        let start = readable.iter().position(said).unwrap_or(0);
+        readable[start..end].to_vec()
     }
 }
 

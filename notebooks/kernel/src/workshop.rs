@@ -47,6 +47,7 @@ pub struct Workshop {
     /// What evcxr reads at its start.
     config: PathBuf,
     libraries: [PathBuf; 2],
+    channel: Option<String>,
     _lock: File,
 }
 
@@ -68,7 +69,7 @@ impl Workshop {
         let lock_file = folder.join("Cargo.lock");
         fs::copy(repository.lock_file(), &lock_file).map_err(KernelError::file("copy the lock file to", &lock_file))?;
         let libraries = [build.join(&toolchain.host).join("debug/deps"), toolchain.libraries()];
-        Ok(Self { folder, build, config, libraries, _lock: lock })
+        Ok(Self { folder, build, config, libraries, channel: repository.channel(), _lock: lock })
     }
 
     /// The environment of evcxr in this folder; none takes a variable away.
@@ -85,6 +86,9 @@ impl Workshop {
             ("JUPYTER_PATH".to_owned(), Some(self.folder.join("jupyter").into_os_string())),
             (search.to_owned(), paths.ok()),
         ]);
+        if let Some(channel) = &self.channel {
+            variables.push(("RUSTUP_TOOLCHAIN".to_owned(), Some(channel.into())));
+        }
         variables
     }
 
