@@ -4,8 +4,9 @@ ifdef MIRROR
 export SHIKHA_MIRROR = $(MIRROR)
 endif
 SHIKHA = cargo run --release --locked --quiet --
+KERNEL = cd notebooks/kernel && cargo run --release --locked --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-matrix defects-reproducers bench native ptx
+.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-matrix defects-reproducers bench native ptx notebooks notebooks-check notebooks-test jupyter
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -37,3 +38,13 @@ bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench
 ptx: ; cuda/build.sh
 # Compiled for the CPU of this machine alone; the vector code is chosen at run time anyway, so little is gained.
 native: ; RUSTFLAGS="-C target-cpu=native" cargo build --release --locked
+# The Rust kernel and runner of the notebooks takes some ten minutes to build, once, and what their cells depend on a few more.
+notebooks: ; $(KERNEL) run $(if $(ONLY),--only $(ONLY))
+notebooks-check: ; $(KERNEL) run --check $(if $(ONLY),--only $(ONLY))
+notebooks-test: ; cd notebooks/kernel && cargo test --release --locked
+# JUPYTER: the jupyter-lab to start. It finds the kernel under target/; nothing of the user's own set-up changes.
+JUPYTER ?= jupyter-lab
+jupyter:
+	@command -v $(JUPYTER) > /dev/null || { echo "JupyterLab is not installed. In a virtual environment: pip install -r notebooks/requirements.txt"; exit 1; }
+	$(KERNEL) warm && $(KERNEL) install --prefix $(CURDIR)/target/jupyter
+	JUPYTER_PATH=$(CURDIR)/target/jupyter/share/jupyter $(JUPYTER) notebooks

@@ -4,6 +4,7 @@
 //!
 //! | floor | room | holds |
 //! |---|---|---|
+//! | 7 | [`notebook`] | what the cells of a notebook use |
 //! | 6 | [`pipeline`] | the stages of a run, in order, each skipped when nothing it is made from changed |
 //! | 5 | [`report`] | claims ledger, tables, figures |
 //! | 4 | [`eval`] | loss per token, character and byte, with intervals; the random twin |
@@ -24,6 +25,7 @@ pub mod error;
 pub mod eval;
 pub mod machine;
 pub mod model;
+pub mod notebook;
 pub mod ops;
 pub mod pipeline;
 pub mod progress;

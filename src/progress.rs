@@ -19,7 +19,11 @@ pub struct Progress {
     started: Instant,
     last_line: Instant,
     quiet: bool,
+    told: Option<Told>,
 }
+
+/// Who is told of every position, with the message beside it.
+type Told = Box<dyn FnMut(u64, &str) + Send>;
 
 impl Progress {
     /// Starts a bar over `total` steps of `unit` (for example `documents`).
@@ -35,13 +39,28 @@ impl Progress {
             bar
         });
         let now = Instant::now();
-        Progress { label: label.to_owned(), total, bar, done: 0, started: now, last_line: now, quiet: false }
+        Progress {
+            label: label.to_owned(),
+            total,
+            bar,
+            done: 0,
+            started: now,
+            last_line: now,
+            quiet: false,
+            told: None,
+        }
     }
 
     /// A progress that prints nothing (tests, notebooks, nested work).
     pub fn hidden(total: u64) -> Self {
         let now = Instant::now();
-        Progress { label: String::new(), total, bar: None, done: 0, started: now, last_line: now, quiet: true }
+        let label = String::new();
+        Progress { label, total, bar: None, done: 0, started: now, last_line: now, quiet: true, told: None }
+    }
+
+    /// A progress that prints nothing itself: `each` is told of every position and the message beside it.
+    pub fn told(total: u64, each: impl FnMut(u64, &str) + Send + 'static) -> Self {
+        Progress { told: Some(Box::new(each)), ..Progress::hidden(total) }
     }
 
     /// Counts `steps` more, and shows `message` beside them.
@@ -52,6 +71,9 @@ impl Progress {
     /// Sets the position, for work that resumes in the middle.
     pub fn set(&mut self, done: u64, message: &str) {
         self.done = done;
+        if let Some(told) = &mut self.told {
+            told(done, message);
+        }
         if let Some(bar) = &self.bar {
             bar.set_position(done);
             bar.set_message(message.to_owned());
@@ -84,5 +106,15 @@ mod tests {
         progress.advance(1, "");
         assert_eq!(progress.done, 8);
         progress.finish("");
+    }
+
+    #[test]
+    fn who_asks_is_told_of_every_position() {
+        let (ear, heard) = std::sync::mpsc::channel();
+        let mut progress = Progress::told(4, move |done, message| ear.send((done, message.to_owned())).unwrap());
+        progress.advance(1, "a");
+        progress.set(4, "b");
+        drop(progress);
+        assert_eq!(heard.iter().collect::<Vec<_>>(), [(1, "a".to_owned()), (4, "b".to_owned())]);
     }
 }

@@ -38,6 +38,8 @@ mod export;
 mod kept;
 #[path = "all/model.rs"]
 mod model;
+#[path = "all/notebooks.rs"]
+mod notebooks;
 #[path = "all/ops.rs"]
 mod ops;
 #[path = "all/ops_arbiter.rs"]

@@ -26,10 +26,12 @@ pub use export::Exported;
 pub use kept::{check_kept, keep};
 pub use redraw::{Drawn, check_drawn, redraw, redraw_into};
 pub use report::stored_claims;
+pub(crate) use results::shares;
 pub use study::{StudyOptions, draw_study, load_study, study};
 pub use study_consequence::{ConsequenceOptions, consequence};
 pub use study_release::{ReleaseOptions, release, release_card};
 pub use text::{Measurement, TokenBalance};
+pub(crate) use text::{corpus_table, token_balance};
 pub use train::Trained;
 
 use crate::artifact::{Hash, Made, RunDir, Stage, hash_bytes, hash_file, write_atomic};
@@ -180,7 +182,7 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), PipelineError> 
 }
 
 /// Reads what [`write_json`] wrote.
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, PipelineError> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, PipelineError> {
     let text = std::fs::read(path).map_err(FileError::at("read", path))?;
     serde_json::from_slice(&text).map_err(|source| PipelineError::Json { path: path.to_path_buf(), source })
 }

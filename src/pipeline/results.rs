@@ -97,7 +97,8 @@ fn bar(m: &Measurement) -> Bar {
     Bar { language, pre_tokenizer, value: ratio.value, interval: [ratio.low, ratio.high] }
 }
 
-fn shares(balances: &[TokenBalance]) -> Vec<Share> {
+/// The shares of each language in characters, bytes and the tokens of each tokenizer.
+pub(crate) fn shares(balances: &[TokenBalance]) -> Vec<Share> {
     let mut shares = Vec::new();
     if let Some(first) = balances.first() {
         let of = |f: fn(&crate::corpus::balance::LanguageBalance) -> f64| {

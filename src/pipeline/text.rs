@@ -8,8 +8,8 @@ use crate::corpus::{Document, ParallelSet, read_documents, write_documents};
 use crate::progress::Progress;
 use crate::recipe::TokenizerRecipe;
 use crate::report::Table;
-use crate::tokenizer::Tokenizer;
 use crate::tokenizer::fertility::{self, Fertility};
+use crate::tokenizer::{Tokenizer, TokenizerError};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -171,14 +171,23 @@ fn make_shards(context: &Context, root: &Path) -> Result<(), PipelineError> {
     let naive = Tokenizer::load(&root.join(NAIVE_TOKENIZER))?;
     let mut balances = Vec::new();
     for (name, tokenizer) in [(NAIVE, &naive), (context.recipe.tokenizer.pre_tokenizer.as_str(), &tokenizer)] {
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for (document, ids) in train.iter().zip(tokenizer.encode_all(train.iter().map(|d| d.text.as_str()))?) {
-            *counts.entry(document.language.clone()).or_default() += ids.len() as u64;
-        }
-        balances.push(TokenBalance { pre_tokenizer: name.to_owned(), languages: balance::measure(&train, &counts) });
+        balances.push(token_balance(name, tokenizer, &train)?);
     }
     progress.finish("token shards written");
     write_json(&root.join(BALANCE), &balances)
+}
+
+/// How the languages share `documents` in the tokens of `tokenizer`.
+pub(crate) fn token_balance(
+    name: &str,
+    tokenizer: &Tokenizer,
+    documents: &[Document],
+) -> Result<TokenBalance, TokenizerError> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for (document, ids) in documents.iter().zip(tokenizer.encode_all(documents.iter().map(|d| d.text.as_str()))?) {
+        *counts.entry(document.language.clone()).or_default() += ids.len() as u64;
+    }
+    Ok(TokenBalance { pre_tokenizer: name.to_owned(), languages: balance::measure(documents, &counts) })
 }
 
 /// Tokens of each document of a language, ended by the end-of-text token.
@@ -222,7 +231,8 @@ fn make_fertility(context: &Context, root: &Path) -> Result<(), PipelineError> {
     write_json(&root.join(FERTILITY), &measurements)
 }
 
-fn corpus_table(report: &crate::corpus::CorpusReport) -> Table {
+/// What happened to the text of each source.
+pub(crate) fn corpus_table(report: &crate::corpus::CorpusReport) -> Table {
     let header = ["source", "language", "read", "duplicates", "contaminated", "train", "held out", "characters"];
     let mut table = Table::new("corpus", &header);
     for row in &report.sources {

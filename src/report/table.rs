@@ -45,6 +45,27 @@ impl Table {
         self
     }
 
+    /// The table with these of its columns alone, in this order; names that it has not are passed over.
+    pub fn only(self, columns: &[&str]) -> Self {
+        let places: Vec<usize> =
+            columns.iter().filter_map(|name| self.header.iter().position(|own| own == name)).collect();
+        let pick = |cells: &Vec<String>| places.iter().map(|i| cells[*i].clone()).collect::<Vec<_>>();
+        Table { name: self.name, header: pick(&self.header), rows: self.rows.iter().map(pick).collect() }
+    }
+
+    /// The rows whose cell in `column` passes `test`; none when there is no such column.
+    pub fn having(mut self, column: &str, test: impl Fn(&str) -> bool) -> Self {
+        let at = self.header.iter().position(|name| name == column);
+        self.rows.retain(|row| at.is_some_and(|at| test(&row[at])));
+        self
+    }
+
+    /// The cells of a column, from the top; none when there is no such column.
+    pub fn column(&self, name: &str) -> Vec<&str> {
+        let at = self.header.iter().position(|own| own == name);
+        at.map_or(Vec::new(), |at| self.rows.iter().map(|row| row[at].as_str()).collect())
+    }
+
     /// The table as a polars frame of strings.
     ///
     /// # Errors
@@ -190,6 +211,14 @@ mod tests {
         let text = table().to_text(24);
         assert!(text.lines().all(|line| line.chars().count() <= 24), "{text}");
         assert!(text.contains("one two three\nfour five six"), "{text}");
+    }
+
+    #[test]
+    fn parts_of_a_table() {
+        let part = table().having("name", |cell| cell.starts_with("a,")).only(&["value", "none", "name"]);
+        assert_eq!(part.to_csv().unwrap(), "value,name\n1 | 2,\"a, \"\"b\"\"\"\n");
+        assert_eq!(table().column("value"), ["1 | 2", ""]);
+        assert!(table().having("none", |_| true).is_empty() && table().column("none").is_empty());
     }
 
     #[test]
