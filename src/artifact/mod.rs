@@ -4,6 +4,7 @@
 //! directory, fsync, rename, fsync of the directory. A [`RunDir`] is held by one process at a time
 //! and keeps `run.lock`: a hash per artifact and the hashes of what it was made from.
 
+pub mod boundary;
 mod hash;
 mod run_dir;
 
@@ -11,9 +12,13 @@ pub use hash::{Hash, hash_bytes, hash_file};
 pub use run_dir::{ArtifactError, Made, RunDir, Stage};
 
 use crate::error::FileError;
+use boundary::{Guarded, guard};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+
+/// How the names of files begin that are not finished.
+const PARTIAL: &str = ".partial-";
 
 /// Writes `bytes` to `path` so that a reader sees the old file or the whole new one, never a part.
 ///
@@ -32,17 +37,15 @@ pub fn write_atomic_with(
     produce: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), FileError> {
     let directory = parent(path);
-    std::fs::create_dir_all(directory).map_err(FileError::at("create the directory", directory))?;
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".partial-")
-        .tempfile_in(directory)
+    guard(|| std::fs::create_dir_all(directory)).map_err(FileError::at("create the directory", directory))?;
+    let mut temporary = guard(|| tempfile::Builder::new().prefix(PARTIAL).tempfile_in(directory))
         .map_err(FileError::at("write in", directory))?;
-    let mut buffer = std::io::BufWriter::with_capacity(1 << 16, temporary.as_file_mut());
+    let mut buffer = std::io::BufWriter::with_capacity(1 << 16, Guarded(temporary.as_file_mut()));
     produce(&mut buffer).and_then(|()| buffer.flush()).map_err(FileError::at("write", path))?;
     drop(buffer);
     set_permissions(temporary.as_file()).map_err(FileError::at("write", path))?;
-    temporary.as_file().sync_all().map_err(FileError::at("write", path))?;
-    temporary.persist(path).map_err(|e| FileError::at("replace", path)(e.error))?;
+    guard(|| temporary.as_file().sync_all()).map_err(FileError::at("write", path))?;
+    guard(|| temporary.persist(path).map_err(|e| e.error)).map_err(FileError::at("replace", path))?;
     sync_directory(directory)
 }
 
@@ -51,7 +54,7 @@ pub fn write_atomic_with(
 /// # Errors
 /// [`FileError`] when the directory cannot be opened or synced.
 pub fn sync_directory(directory: &Path) -> Result<(), FileError> {
-    File::open(directory).and_then(|d| d.sync_all()).map_err(FileError::at("sync", directory))
+    guard(|| File::open(directory)?.sync_all()).map_err(FileError::at("sync", directory))
 }
 
 fn parent(path: &Path) -> &Path {

@@ -56,6 +56,17 @@ pub enum TrainError {
         /// The format this program reads.
         expected: u32,
     },
+    /// Every checkpoint of a directory is damaged: starting over would remove what may still be saved.
+    #[error(
+        "{}: none of its checkpoints can be used{}; nothing was changed: put back what is damaged, continue in another --run-dir, or start over here with --force",
+        directory.display(), reasons(rejected)
+    )]
+    NothingUsable {
+        /// The run directory.
+        directory: PathBuf,
+        /// Why each was refused, the newest first.
+        rejected: Vec<String>,
+    },
     /// There is nothing to resume.
     #[error("{}: no usable checkpoint to resume from{}; start the run with `shikha train`", directory.display(), reasons(rejected))]
     NothingToResume {

@@ -2,6 +2,7 @@
 //! decides under `machine`, so that two runs can be compared by the first alone.
 
 use super::TrainError;
+use crate::artifact::boundary::{Guarded, guard};
 use crate::artifact::{Hash, hash_bytes, write_atomic};
 use crate::error::FileError;
 use serde::{Deserialize, Serialize};
@@ -72,11 +73,11 @@ impl MetricsFile {
     }
 
     pub(super) fn append(&mut self, row: &Row) -> Result<(), TrainError> {
-        Ok(self.file.write_all(line(row).as_bytes()).map_err(FileError::at("write", &self.path))?)
+        Ok(Guarded(&mut self.file).write_all(line(row).as_bytes()).map_err(FileError::at("write", &self.path))?)
     }
 
     pub(super) fn sync(&mut self) -> Result<(), TrainError> {
-        Ok(self.file.sync_all().map_err(FileError::at("sync", &self.path))?)
+        Ok(guard(|| self.file.sync_all()).map_err(FileError::at("sync", &self.path))?)
     }
 }
 
@@ -88,8 +89,9 @@ pub(super) fn hash_until(path: &Path, step: u64) -> Hash {
 /// The unbroken run of rows 1, 2, … up to `step` at the head of the file; a torn last line, which a
 /// kill can leave, ends it.
 fn rows_until(path: &Path, step: u64) -> Vec<Row> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let rows = text.lines().map_while(|line| serde_json::from_str::<Row>(line).ok());
+    let text = std::fs::read(path).unwrap_or_default();
+    let lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let rows = lines.map_while(|line| serde_json::from_slice::<Row>(line).ok());
     rows.zip(1..=step).map_while(|(row, expected)| (row.step == expected).then_some(row)).collect()
 }
 

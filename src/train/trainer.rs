@@ -167,7 +167,7 @@ impl<'a> Run<'a> {
     fn open(setup: &'a Setup<'a>, start: Start) -> Result<Self, TrainError> {
         let recipe = setup.recipe;
         let mut decoder = Decoder::new(setup.config.clone(), recipe.recompute)?.with_precision(recipe.precision);
-        let path = setup.directory.join("metrics.jsonl");
+        let path = setup.directory.join(checkpoint::METRICS);
         if start == Start::Over {
             checkpoint::clear(setup.directory)?;
         }
@@ -180,10 +180,14 @@ impl<'a> Run<'a> {
             None if start == Start::Resume => {
                 return Err(TrainError::NothingToResume { directory: setup.directory.to_path_buf(), rejected });
             }
-            None => begin(setup),
+            None if rejected.is_empty() => begin(setup),
+            None => return Err(TrainError::NothingUsable { directory: setup.directory.to_path_buf(), rejected }),
         };
         checkpoint::remove_after(setup.directory, at.state.step)?;
-        let arbiter = setup.directory.join("arbiter.json");
+        for name in checkpoint::restore_companions(setup.directory, &at.state)? {
+            eprintln!("warning: {name} was altered or lost; restored from the checkpoint of step {}", at.state.step);
+        }
+        let arbiter = setup.directory.join(checkpoint::ARBITER);
         if at.state.step == 0 || !arbiter.exists() {
             let parameters = initialise(setup.config, setup.seed);
             let verdict = preflight(&mut decoder, &parameters, &setup.data.batch(0), setup.recipe)?;
@@ -319,7 +323,8 @@ impl<'a> Run<'a> {
     /// The metrics reach the disk before the checkpoint that counts on them.
     fn save(&mut self) -> Result<(), TrainError> {
         self.metrics.sync()?;
-        self.at.state.metrics = metrics::hash_until(&self.setup.directory.join("metrics.jsonl"), self.at.state.step);
+        self.at.state.metrics =
+            metrics::hash_until(&self.setup.directory.join(checkpoint::METRICS), self.at.state.step);
         self.at.save(self.setup.directory)?;
         checkpoint::thin_out(self.setup.directory, self.setup.recipe.keep_last)
     }

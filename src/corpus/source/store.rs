@@ -1,11 +1,12 @@
 //! From a source and a file to checked bytes: data crates, local folders, a mirror, a cache, a download.
 
-use super::download::{agent, download, percent_encoded};
+use super::download::{PATIENCE, agent, download, percent_encoded};
 use super::{File, Origin, Source, SourceError};
 use crate::artifact::hash_bytes;
 use crate::error::FileError;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Finds the files of a manifest: in a mirror folder, then in the cache, then by download.
 ///
@@ -22,13 +23,20 @@ pub struct Store {
 impl Store {
     /// A store over a `mirror` folder, which is only read, and a `cache` folder, which downloads fill.
     pub fn new(mirror: Option<PathBuf>, cache: PathBuf) -> Self {
-        Store { mirror, cache, base_url: None, agent: agent("https:") }
+        Store { mirror, cache, base_url: None, agent: agent("https:", PATIENCE) }
     }
 
     /// Downloads from a server that offers a mirror folder at `base_url`, instead of from the origins.
     pub fn with_base_url(self, base_url: &str) -> Self {
         let base_url = base_url.trim_end_matches('/').to_owned();
-        Store { agent: agent(&base_url), base_url: Some(base_url), ..self }
+        Store { agent: agent(&base_url, PATIENCE), base_url: Some(base_url), ..self }
+    }
+
+    /// Waits as long as `patience` for the body of an answer, instead of ten minutes; a download is tried
+    /// three times, each from where the one before ended.
+    pub fn with_patience(self, patience: Duration) -> Self {
+        let address = self.base_url.as_deref().unwrap_or("https:");
+        Store { agent: agent(address, patience), ..self }
     }
 
     /// The content of one file of a source.
