@@ -14,6 +14,7 @@ use crate::recipe::TrainRecipe;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 /// Steps in a row that may be skipped for a loss or gradient that is not finite.
@@ -197,7 +198,7 @@ impl<'a> Run<'a> {
         let gradients = at.parameters.zeros_like();
         let names = gradients.tensors().iter().map(|tensor| tensor.name.clone()).collect();
         let monitor = Monitor::new(names, monitor::EVERY);
-        Ok(Run { setup, decoder, at, gradients, metrics, monitor, peak: gemm_peak() })
+        Ok(Run { setup, decoder, at, gradients, metrics, monitor, peak: peak() })
     }
 
     /// One step, its row written.
@@ -328,6 +329,12 @@ impl<'a> Run<'a> {
         self.at.save(self.setup.directory)?;
         checkpoint::thin_out(self.setup.directory, self.setup.recipe.keep_last)
     }
+}
+
+/// The machine's matrix-product peak, measured once in a process.
+fn peak() -> f64 {
+    static PEAK: OnceLock<f64> = OnceLock::new();
+    *PEAK.get_or_init(gemm_peak)
 }
 
 /// The state before the first step.
