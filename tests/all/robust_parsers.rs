@@ -74,7 +74,8 @@ fn recipes_manifests_ledgers_and_metrics() {
         RunDir::open(dir.path(), false).is_ok()
     });
     let metrics = std::fs::read(root.join("checkpoints/reference/metrics.jsonl")).unwrap();
-    try_files("metrics", &metrics[..metrics.len().min(4000)], |path| read_metrics(path).is_ok() || !path.exists());
+    let head: Vec<u8> = metrics.split_inclusive(|byte| *byte == b'\n').take(9).flatten().copied().collect();
+    try_files("metrics", &head, |path| read_metrics(path).is_ok());
 }
 
 #[test]
@@ -84,19 +85,21 @@ fn shards_documents_and_tokenizers() {
     write_shard(&path, hash, 300, (0..30u32).map(|n| (0..n).collect())).unwrap();
     try_files("shard", &std::fs::read(&path).unwrap(), |path| Shard::open(path, hash).is_ok());
     let documents = b"{\"id\":\"a\",\"source\":\"s\",\"language\":\"bn\",\"domain\":\"web\",\"text\":\"a b\"}\n";
-    try_files("documents", documents, |path| read_documents(path).map(|_| true).unwrap_or(path.exists()));
+    try_files("documents", documents, |path| read_documents(path).is_ok());
     let texts: Vec<String> = (0..60).map(|n| format!("আমি ভাত {n} খাই abc")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let mut recipe = Recipe::load("pocket").unwrap().tokenizer;
     recipe.vocabulary = 300;
     let tokenizer = Tokenizer::train(&texts, &recipe).unwrap().to_json().unwrap();
     try_files("tokenizer.json", tokenizer.as_bytes(), |path| match Tokenizer::load(path) {
-        Ok(tokenizer) => tokenizer.encode("আমি abc").is_ok_and(|ids| tokenizer.decode(&ids).is_ok()) || path.exists(),
+        Ok(tokenizer) => tokenizer.encode("আমি abc").map(|ids| tokenizer.decode(&ids)).is_ok(),
         Err(_) => false,
     });
     try_files("foreign.json", tokenizer.as_bytes(), |path| load::open(path, None).is_ok());
-    let ranks: String = (0..26u8).map(|n| format!("{}Q== {n}\n", char::from(b'A' + n))).collect();
-    try_files("gpt2.tiktoken", ranks.as_bytes(), |path| load::open(path, None).is_ok() || path.exists());
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    let ranks: String = (0..=255u8).map(|n| format!("{}{}== {n}\n", digit(n >> 2), digit((n & 3) << 4))).collect();
+    try_files("gpt2.tiktoken", ranks.as_bytes(), |path| load::open(path, None).is_ok());
 }
 
 #[test]
