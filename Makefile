@@ -5,7 +5,7 @@ export SHIKHA_MIRROR = $(MIRROR)
 endif
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study defects defects-store defects-matrix defects-reproducers bench kill fuzz native
+.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-store defects-matrix defects-reproducers bench kill fuzz load native ptx
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -18,7 +18,9 @@ claims: ; $(SHIKHA) claims
 page: figures
 # The report as PDF: the same bytes on every machine. The typesetter takes some ten minutes to build, once.
 paper: ; cargo run --release --locked --quiet --manifest-path paper/typeset/Cargo.toml -- . paper/report.typ paper/report.pdf
-study: ; $(SHIKHA) fertility study && $(SHIKHA) figures
+study: ; $(SHIKHA) fertility study && $(SHIKHA) fertility consequence && $(SHIKHA) figures
+# The released tokenizer, trained again and chosen again.
+tokenizer: ; $(SHIKHA) fertility release && $(SHIKHA) figures
 defects: ; $(SHIKHA) defects --store runs/defects/outcomes.json && $(SHIKHA) defects --matrix defects/matrix/candle.json
 defects-store: ; $(SHIKHA) defects --store defects/outcomes.json && $(SHIKHA) figures
 defects-matrix: ; defects/matrix/run.sh
@@ -27,5 +29,7 @@ bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench
 # Every boundary below the artifact layer and 200 random moments; then 5,000 damaged forms of each file that is read.
 kill: ; SHIKHA_EVERY_BOUNDARY=1 SHIKHA_KILLS=$${SHIKHA_KILLS:-200} cargo test --release --locked --test all robust -- --nocapture --skip robust_parsers
 fuzz: ; SHIKHA_FORMS=$${SHIKHA_FORMS:-5000} cargo test --release --locked --test all robust_parsers -- --nocapture
+# The kernels as PTX, and what they take of a device; needs no GPU. `cuda/build.sh --check` only compares.
+ptx: ; cuda/build.sh
 # Compiled for the CPU of this machine alone; the vector code is chosen at run time anyway, so little is gained.
 native: ; RUSTFLAGS="-C target-cpu=native" cargo build --release --locked

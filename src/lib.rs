@@ -14,7 +14,7 @@
 //! | 1 | [`ops`] | differentiable fused ops |
 //! | 1 | [`tokenizer`] | pre-tokenizers, BPE training, fertility |
 //! | 1 | [`corpus`] | manifests, text, token shards, the loader |
-//! | 0 | [`recipe`], [`rng`], [`statistics`], [`artifact`], [`progress`], [`error`] | what every floor stands on |
+//! | 0 | [`recipe`], [`rng`], [`statistics`], [`artifact`], [`progress`], [`machine`], [`error`] | what every floor stands on |
 
 pub mod arbiter;
 pub mod artifact;
@@ -22,6 +22,7 @@ pub mod corpus;
 pub mod defects;
 pub mod error;
 pub mod eval;
+pub mod machine;
 pub mod model;
 pub mod ops;
 pub mod pipeline;

@@ -44,6 +44,29 @@ pub fn ratio_difference_interval(
     percentiles(ratio(first) - ratio(second), a.iter().zip(&b).map(|(a, b)| a - b).collect())
 }
 
+/// The mean over repetitions of Σ`over` / Σ`under`, where `over` has a row of texts for each repetition (a seed), with
+/// the percentile interval when texts and repetitions are both resampled (the pigeonhole bootstrap, A. Owen, Ann.
+/// Appl. Stat. 1, 2007). Few repetitions make it too narrow by about their number n as √((n−1)/n). The same `seed`
+/// draws the same texts and repetitions.
+///
+/// # Panics
+/// When the lengths differ or nothing is given.
+pub fn crossed_interval(over: &[Vec<f64>], under: &[f64], resamples: usize, seed: u64) -> Interval {
+    assert!(!over.is_empty() && !under.is_empty() && resamples > 0, "something to resample");
+    assert!(over.iter().all(|row| row.len() == under.len()), "one number a text and repetition");
+    let (texts, rows) = (Stream::new(seed, "bootstrap"), Stream::new(seed, "bootstrap of repetitions"));
+    let (n, m) = (under.len() as u64, over.len() as u64);
+    let resample = |r: usize| {
+        let picks: Vec<usize> = (0..n).map(|i| texts.below(r as u64 * n + i, n) as usize).collect();
+        let total: f64 = picks.iter().map(|i| under[*i]).sum();
+        let drawn = (0..m).map(|k| &over[rows.below(r as u64 * m + k, m) as usize]);
+        drawn.map(|row| picks.iter().map(|i| row[*i]).sum::<f64>() / total).sum::<f64>() / m as f64
+    };
+    let values = (0..resamples).into_par_iter().map(resample).collect();
+    let sum: f64 = over.iter().flatten().sum();
+    percentiles(sum / under.iter().sum::<f64>() / m as f64, values)
+}
+
 /// The ratio on each resample of the texts.
 fn resampled(over: &[f64], under: &[f64], resamples: usize, stream: &Stream) -> Vec<f64> {
     assert!(over.len() == under.len() && !over.is_empty() && resamples > 0, "one pair a text");
@@ -174,6 +197,20 @@ mod tests {
         let found = ratio_difference_interval((&a, &ones), (&b, &ones), 400, 1);
         let half = 1.96 * (2.0f64 / 400.0).sqrt();
         assert!((found.value - 2.0).abs() < 0.2 && ((found.high - found.low) / 2.0 - half).abs() < 0.03, "{found:?}");
+    }
+
+    #[test]
+    fn repetitions_widen_the_interval_of_the_texts_by_their_own_spread() {
+        let stream = Stream::new(9, "sample");
+        // Texts differ by 1, repetitions by 0.5, and both shift every number: variances 1/400 and 0.25/40.
+        let texts: Vec<f64> = (0..400).map(|i| 4.0 + stream.normal(i)).collect();
+        let rows: Vec<Vec<f64>> =
+            (0..40).map(|k| texts.iter().map(|text| text + 0.5 * stream.normal(1000 + k)).collect()).collect();
+        let found = crossed_interval(&rows, &vec![1.0; 400], 1000, 1);
+        let half = 1.96 * (1.0 / 400.0 + 0.25 / 40.0f64).sqrt();
+        assert!(((found.high - found.low) / 2.0 - half).abs() < 0.2 * half, "{found:?} against {half}");
+        let alone = crossed_interval(&rows[..1], &vec![1.0; 400], 1000, 1);
+        assert_eq!(alone, ratio_interval(&rows[0], &vec![1.0; 400], 1000, 1));
     }
 
     #[test]

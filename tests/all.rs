@@ -26,6 +26,8 @@ mod corpus;
 mod corpus_download;
 #[path = "all/corpus_source.rs"]
 mod corpus_source;
+#[path = "all/cuda.rs"]
+mod cuda;
 #[path = "all/defects.rs"]
 mod defects;
 #[path = "all/eval.rs"]
@@ -76,6 +78,8 @@ mod tokenizer_fertility;
 mod tokenizer_load;
 #[path = "all/tokenizer_pattern.rs"]
 mod tokenizer_pattern;
+#[path = "all/tokenizer_release.rs"]
+mod tokenizer_release;
 #[path = "all/train.rs"]
 mod train;
 #[path = "all/typst_source.rs"]

@@ -2,7 +2,7 @@
 
 use super::RunArgs;
 use clap::{Args, Subcommand};
-use shikha::pipeline::{StudyOptions, draw_study, study};
+use shikha::pipeline::{ConsequenceOptions, ReleaseOptions, StudyOptions, consequence, draw_study, release, study};
 use shikha::report::Table;
 use shikha::statistics::Interval;
 use shikha::tokenizer::PreTokenizer;
@@ -14,6 +14,9 @@ use std::path::PathBuf;
 
 /// Where the study of the repository lies.
 const STUDY: &str = "checkpoints/fertility";
+
+/// Where the released tokenizer lies.
+const RELEASE: &str = "checkpoints/tokenizer";
 
 /// Width of the tables.
 const WIDTH: usize = 118;
@@ -34,6 +37,10 @@ enum Own {
     Measure(MeasureArgs),
     /// Train and measure every tokenizer of the study on public text, and store the measurements
     Study(StudyArgs),
+    /// Train the released tokenizer, and those it was chosen from and beside, and write it with its card
+    Release(ReleaseArgs),
+    /// Train small models that differ in their tokenizer alone, and store what they cost and know
+    Consequence(ConsequenceArgs),
     /// Draw the figures and tables of the stored study
     Figures(FiguresArgs),
 }
@@ -57,10 +64,65 @@ struct StudyArgs {
 
 impl StudyArgs {
     fn run(&self) -> Result<String, Box<dyn Error>> {
-        let mirror = self.mirror.clone().filter(|path| !path.as_os_str().is_empty());
+        let mirror = given(&self.mirror);
         let (tokenizers, out) = (self.tokenizers.clone(), self.out.clone());
         let options = StudyOptions { mirror, tokenizers, out, known_only: self.known_only };
         Ok(study(&options)?)
+    }
+}
+
+/// A folder that was named; an empty variable names none.
+fn given(mirror: &Option<PathBuf>) -> Option<PathBuf> {
+    mirror.clone().filter(|path| !path.as_os_str().is_empty())
+}
+
+/// Where the release reads and writes.
+#[derive(Args)]
+struct ReleaseArgs {
+    /// Folder of raw files to look in before downloading
+    #[arg(long, value_name = "DIR", env = "SHIKHA_MIRROR")]
+    mirror: Option<PathBuf>,
+    /// Folder of the stored study, for the well-known tokenizers on the card
+    #[arg(long, value_name = "DIR", default_value = STUDY)]
+    study: PathBuf,
+    /// Where the tokenizer, its measurements and its card go
+    #[arg(long, value_name = "DIR", default_value = RELEASE)]
+    out: PathBuf,
+}
+
+impl ReleaseArgs {
+    fn run(&self) -> Result<String, Box<dyn Error>> {
+        let (study, out) = (self.study.clone(), self.out.clone());
+        Ok(release(&ReleaseOptions { mirror: given(&self.mirror), study, out })?)
+    }
+}
+
+/// Which text, and where the measurements go.
+#[derive(Args)]
+struct ConsequenceArgs {
+    /// Folder of raw files of the `small` manifest to look in before downloading
+    #[arg(long, value_name = "DIR", env = "SHIKHA_MIRROR")]
+    mirror: Option<PathBuf>,
+    /// Manifest and corpus settings of this recipe: `pocket` needs no files
+    #[arg(long, value_name = "RECIPE", default_value = "small")]
+    text: String,
+    /// Optimizer steps of each model
+    #[arg(long, default_value_t = 400, value_name = "N")]
+    steps: u64,
+    /// Models of each tokenizer
+    #[arg(long, default_value_t = 4, value_name = "N")]
+    seeds: u64,
+    /// Where the measurements go
+    #[arg(long, value_name = "DIR", default_value = STUDY)]
+    out: PathBuf,
+}
+
+impl ConsequenceArgs {
+    fn run(&self) -> Result<String, Box<dyn Error>> {
+        let (text, out) = (self.text.clone(), self.out.clone());
+        let options =
+            ConsequenceOptions { mirror: given(&self.mirror), text, steps: self.steps, seeds: self.seeds, out };
+        Ok(consequence(&options)?)
     }
 }
 
@@ -87,7 +149,7 @@ struct MeasureArgs {
     /// Another tokenizer to compare with; may be given several times
     #[arg(long, value_name = "PATH")]
     other: Vec<PathBuf>,
-    /// Where a tiktoken rank file cuts text: gpt2, cl100k, o200k, marks or grapheme
+    /// Where a tiktoken rank file cuts text: gpt2, cl100k, o200k, marks, marks-stop or grapheme
     #[arg(long, value_name = "NAME")]
     pattern: Option<String>,
     /// How many of the tokens that split letters to list
@@ -104,6 +166,8 @@ impl FertilityArgs {
         match &self.own {
             Some(Own::Measure(args)) => args.run(),
             Some(Own::Study(args)) => args.run(),
+            Some(Own::Release(args)) => args.run(),
+            Some(Own::Consequence(args)) => args.run(),
             Some(Own::Figures(args)) => Ok(draw_study(&args.study, &args.figures)?),
             None => Ok(self.run.open()?.fertility()?),
         }

@@ -155,7 +155,7 @@ pub fn evaluate(
 
 fn first_documents(held_out: &[Document], evaluation: &Evaluation) -> Result<Vec<Scored>, EvalError> {
     let mut taken: BTreeMap<String, usize> = BTreeMap::new();
-    encode(held_out.iter(), evaluation, |document| {
+    encode(held_out.iter(), evaluation.tokenizer, |document| {
         let taken = taken.entry(document.language.clone()).or_default();
         *taken += 1;
         *taken <= evaluation.recipe.documents

@@ -32,7 +32,7 @@ pub(super) fn memorisation(
     decoder: &mut Decoder<f32>,
     held_out: &[Scored],
 ) -> Result<Vec<Memorisation>, EvalError> {
-    let mut training = encode(sample(evaluation, held_out).into_iter(), evaluation, |_| true)?;
+    let mut training = encode(sample(evaluation, held_out).into_iter(), evaluation.tokenizer, |_| true)?;
     by_decoder(decoder, "trained", evaluation.parameters, &mut training)?;
     let mut languages: Vec<&str> = training.iter().map(|d| d.language.as_str()).collect();
     languages.sort_unstable();

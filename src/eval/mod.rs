@@ -15,3 +15,4 @@ pub use error::EvalError;
 pub use loss::{EvalReport, Evaluation, Group, Losses, MODELS, evaluate};
 pub use memorisation::Memorisation;
 pub use ngram::{LIMIT, Ngram, ORDER};
+pub use scored::document_nats;

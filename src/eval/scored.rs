@@ -1,10 +1,11 @@
 //! Documents with their tokens, and their loss under each model.
 
+use super::EvalError;
 use super::ngram::Ngram;
-use super::{EvalError, Evaluation};
 use crate::corpus::Document;
 use crate::model::{Decoder, Parameters, Window};
 use crate::ops::IGNORE;
+use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -32,16 +33,16 @@ impl Scored {
 /// Encodes `documents` in their order as long as `wanted` says so; those without a token are passed over.
 pub(super) fn encode<'a>(
     documents: impl Iterator<Item = &'a Document>,
-    evaluation: &Evaluation,
+    tokenizer: &Tokenizer,
     mut wanted: impl FnMut(&Document) -> bool,
 ) -> Result<Vec<Scored>, EvalError> {
     let mut scored = Vec::new();
     for document in documents {
-        let tokens = evaluation.tokenizer.encode(&document.text)?;
+        let tokens = tokenizer.encode(&document.text)?;
         if tokens.is_empty() || !wanted(document) {
             continue;
         }
-        let mut ids = vec![evaluation.tokenizer.end_of_text()];
+        let mut ids = vec![tokenizer.end_of_text()];
         ids.extend(tokens);
         scored.push(Scored {
             language: document.language.clone(),
@@ -83,6 +84,38 @@ pub(super) fn by_decoder(
         }
     }
     Ok(())
+}
+
+/// What the one model is called here.
+const NAME: &str = "model";
+
+/// The loss in nats of each of `documents` under a decoder, `None` for one without a token: what models with different
+/// tokenizers can be compared by. Every token is scored once, in windows of the decoder's context.
+///
+/// # Errors
+/// [`EvalError`] when tokenizer and decoder do not fit.
+pub fn document_nats(
+    decoder: &mut Decoder<f32>,
+    parameters: &Parameters<f32>,
+    tokenizer: &Tokenizer,
+    documents: &[&Document],
+) -> Result<Vec<Option<f64>>, EvalError> {
+    let (own, model) = (tokenizer.vocabulary_size(), decoder.config().vocab_size);
+    if own != model {
+        return Err(EvalError::Vocabulary { tokenizer: own, model });
+    }
+    let (mut scored, mut places) = (Vec::new(), Vec::new());
+    for (place, document) in documents.iter().enumerate() {
+        let found = encode(std::iter::once(*document), tokenizer, |_| true)?;
+        places.extend(found.iter().map(|_| place));
+        scored.extend(found);
+    }
+    by_decoder(decoder, NAME, parameters, &mut scored)?;
+    let mut nats = vec![None; documents.len()];
+    for (place, found) in places.into_iter().zip(&scored) {
+        nats[place] = found.nats.get(NAME).copied();
+    }
+    Ok(nats)
 }
 
 /// Adds the loss under the token frequencies of the training text, with one added to every count.

@@ -10,6 +10,7 @@ pub mod attention;
 pub mod bf16;
 pub mod candle;
 pub mod composed;
+pub mod cuda;
 pub mod embedding;
 pub mod layer_norm;
 pub mod linear;

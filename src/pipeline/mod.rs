@@ -15,6 +15,8 @@ mod redraw;
 mod report;
 mod results;
 mod study;
+mod study_consequence;
+mod study_release;
 mod study_text;
 mod text;
 mod train;
@@ -25,6 +27,8 @@ pub use kept::{check_kept, keep};
 pub use redraw::{Drawn, check_drawn, redraw, redraw_into};
 pub use report::stored_claims;
 pub use study::{StudyOptions, draw_study, load_study, study};
+pub use study_consequence::{ConsequenceOptions, consequence};
+pub use study_release::{ReleaseOptions, release, release_card};
 pub use text::{Measurement, TokenBalance};
 pub use train::Trained;
 

@@ -2,7 +2,8 @@
 
 use super::kept::{self, REFERENCE};
 use super::report::{DEFECTS, reference};
-use super::{PipelineError, load_study, read_json};
+use super::study_consequence::load_consequence;
+use super::{PipelineError, load_study, read_json, release_card};
 use crate::artifact::write_atomic;
 use crate::corpus::source::Manifest;
 use crate::defects::{Matrix, Outcomes};
@@ -11,14 +12,17 @@ use crate::report::figure::{self, Figure};
 use crate::report::page::page;
 use crate::report::registry::{self, Kind, REGISTRY};
 use crate::report::{
-    Ledger, Numbers, Table, arbiter, arithmetic, cost, croissant, defects, fill, sources, speed, study,
+    Ledger, Numbers, Table, arbiter, arithmetic, consequence, cost, croissant, defects, fill, release, sources, speed,
+    study,
 };
+use crate::tokenizer::study::Release;
 use crate::train::Summary;
 use crate::train::bench::Preset;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 const STUDY: &str = "checkpoints/fertility";
+const RELEASE: &str = "checkpoints/tokenizer";
 const MATRIX: &str = "defects/matrix/candle.json";
 const SCORE: &str = "checkpoints/arbiter/score.json";
 const BENCH: &str = "checkpoints/bench";
@@ -151,6 +155,17 @@ fn fertility(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
         drawn.table(id, table)?;
     }
     drawn.numbers.study(&stored);
+    let models = load_consequence(&root.join(STUDY))?;
+    drawn.figure(figure::consequence(&models)?);
+    drawn.table("budget", consequence::budget(&models))?;
+    drawn.table("consequence", consequence::loss(&models))?;
+    drawn.numbers.consequence(&models);
+    let released: Release = read_json(&root.join(RELEASE).join("release.json"))?;
+    drawn.table("released-tokenizer", release::candidates(&released))?;
+    drawn.readme.insert("release", release::headline(&released));
+    drawn.numbers.release(&released);
+    let card = release_card(&root.join(RELEASE), &root.join(STUDY))?;
+    drawn.files.insert(format!("{RELEASE}/tokenizer.md"), card.into_bytes());
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use crate::artifact::{Hash, hash_file, write_atomic};
 use crate::progress::Progress;
 use crate::report::{figure, study as report};
 use crate::tokenizer::study::{
-    Arm, KnownTokenizer, KnownTokenizers, Machine, Study, TextSet, Trained, Usage, cause, measure_set, run, timed,
-    train_superwords, train_unigram, walk,
+    Arm, Known, KnownTokenizer, KnownTokenizers, Machine, Study, TextSet, Trained, Usage, cause, measure_set, run,
+    timed, train_superwords, train_unigram, walk,
 };
 use crate::tokenizer::{Encoder, PreTokenizer, Tokenizer, TokenizerError, Training};
 use std::path::{Path, PathBuf};
@@ -45,12 +45,15 @@ pub struct StudyOptions {
 /// # Errors
 /// When a text is missing or wrong, training fails or a file cannot be written.
 pub fn study(options: &StudyOptions) -> Result<String, PipelineError> {
-    let kept = if options.known_only { Some(load_study(&options.out)?) } else { None };
+    let kept = if options.known_only { Some(load_study(&options.out)?) } else { load_study(&options.out).ok() };
     let texts = texts(options)?;
     let sets = sets(&texts.parallel);
     let manifest = KnownTokenizers::built_in()?.tokenizers;
-    if let Some(kept) = kept {
-        let measure = |tokenizer: KnownTokenizer| tokenizer.measure(&options.tokenizers, &sets);
+    let stored = kept.iter().flat_map(|study| study.known.clone()).collect::<Vec<Known>>();
+    let measure = |tokenizer: KnownTokenizer| -> Result<Known, TokenizerError> {
+        Ok(or_stored(tokenizer.measure(&options.tokenizers, &sets)?, &stored))
+    };
+    if let (Some(kept), true) = (kept, options.known_only) {
         let known = manifest.into_iter().map(measure).collect::<Result<Vec<_>, _>>()?;
         return store(&Study { known, ..kept }, &options.out);
     }
@@ -60,8 +63,8 @@ pub fn study(options: &StudyOptions) -> Result<String, PipelineError> {
     trained.extend(experiments(&texts, &sets, &mut work)?);
     let mut known = Vec::new();
     for tokenizer in manifest {
-        known.push(tokenizer.measure(&options.tokenizers, &sets)?);
         work.advance(1, &tokenizer.id);
+        known.push(measure(tokenizer)?);
     }
     work.finish(&format!("{} tokenizers trained", trained.len()));
     let (walks, spellings) = words(&shown)?;
@@ -74,6 +77,13 @@ pub fn study(options: &StudyOptions) -> Result<String, PipelineError> {
         spellings,
     };
     store(&study, &options.out)
+}
+
+/// A well-known tokenizer that is not at hand now keeps what was measured of it, as long as the same file is named.
+fn or_stored(found: Known, stored: &[Known]) -> Known {
+    let same = |old: &&Known| old.tokenizer == found.tokenizer && old.why_not.is_none();
+    let old = stored.iter().find(same).filter(|_| found.why_not.is_some());
+    old.cloned().unwrap_or(found)
 }
 
 /// Stores a study with its hash and its tables, which are given to print.
@@ -166,8 +176,9 @@ fn experiments(texts: &Texts, sets: &[TextSet], work: &mut Progress) -> Result<V
         work.advance(1, &format!("superwords, {both}"));
     }
     for vocabulary in UNIGRAM {
-        let (tokenizer, machine) = timed(|| train_unigram(&documents, &training(vocabulary)))?;
-        rows.push(describe("Unigram", &tokenizer, vocabulary, machine, (&documents, sets))?);
+        let ((tokenizer, hash), machine) = timed(|| train_unigram(&documents, &training(vocabulary)))?;
+        let row = describe("Unigram", &tokenizer, vocabulary, machine, (&documents, sets))?;
+        rows.push(Trained { hash: Some(hash), ..row });
         work.advance(1, &format!("unigram, {vocabulary}"));
     }
     Ok(rows)
@@ -210,4 +221,23 @@ fn words(shown: &[Shown]) -> Result<(Vec<walk::Walk>, Vec<walk::Spelling>), Pipe
         _ => Vec::new(),
     };
     Ok((walks, spellings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tokenizer_that_is_not_at_hand_keeps_what_was_measured_of_the_same_file() {
+        let mut manifest = KnownTokenizers::built_in().unwrap().tokenizers.into_iter();
+        let (tokenizer, other) = (manifest.next().unwrap(), manifest.next().unwrap());
+        let why_not = Some("its file is not at hand".to_owned());
+        let missing = Known { tokenizer, found: None, model: None, vocabulary: None, measured: Vec::new(), why_not };
+        let measured = Known { why_not: None, vocabulary: Some(7), ..missing.clone() };
+        assert_eq!(or_stored(missing.clone(), std::slice::from_ref(&measured)), measured);
+        let another = Known { tokenizer: other, ..measured.clone() };
+        assert_eq!(or_stored(missing.clone(), &[another]), missing);
+        let again = Known { vocabulary: Some(8), ..measured.clone() };
+        assert_eq!(or_stored(again.clone(), &[measured]), again, "what is measured now counts");
+    }
 }

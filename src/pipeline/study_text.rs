@@ -9,7 +9,7 @@ use crate::tokenizer::study::{TextSet, TrainingText};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The recipe whose text and splits the study uses.
-const RECIPE: &str = "small";
+pub(super) const RECIPE: &str = "small";
 
 /// Names of the training texts.
 pub(super) const ALL: &str = "all";
@@ -81,8 +81,8 @@ fn named(name: &str, what: &str, documents: Vec<Document>) -> (TrainingText, Vec
     (TrainingText { name: name.to_owned(), what: what.to_owned(), bangla, english }, documents)
 }
 
-fn characters(documents: &[Document], language: &str) -> u64 {
-    documents.iter().filter(|d| d.language == language).map(|d| d.text.chars().count() as u64).sum()
+pub(super) fn characters<'a>(documents: impl IntoIterator<Item = &'a Document>, language: &str) -> u64 {
+    documents.into_iter().filter(|d| d.language == language).map(|d| d.text.chars().count() as u64).sum()
 }
 
 /// All documents of the language with fewer characters, and as many characters of the other: a document

@@ -1,50 +1,130 @@
 //! A manifest as Croissant metadata (MLCommons Croissant 1.0, <http://mlcommons.org/croissant/1.0>): where each file
 //! is published, its size, format, checksum and licence, for programs that search or load data sets.
 
-use crate::corpus::source::{File, Manifest, Origin, Source};
-use serde_json::{Map, Value, json};
+use crate::corpus::source::{File, Manifest, Origin, Reader, Source};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// The vocabulary of the standard.
-const CONTEXT: [(&str, &str); 12] = [
-    ("@language", "en"),
-    ("@vocab", "https://schema.org/"),
-    ("citeAs", "cr:citeAs"),
-    ("conformsTo", "dct:conformsTo"),
-    ("cr", "http://mlcommons.org/croissant/"),
-    ("dct", "http://purl.org/dc/terms/"),
-    ("fileObject", "cr:fileObject"),
-    ("includes", "cr:includes"),
-    ("md5", "cr:md5"),
-    ("recordSet", "cr:recordSet"),
-    ("sc", "https://schema.org/"),
-    ("source", "cr:source"),
+/// The terms of the standard that are named as in its own vocabulary.
+const TERMS: [&str; 26] = [
+    "citeAs",
+    "column",
+    "equivalentProperty",
+    "extract",
+    "field",
+    "fileObject",
+    "fileProperty",
+    "fileSet",
+    "format",
+    "includes",
+    "isLiveDataset",
+    "jsonPath",
+    "key",
+    "md5",
+    "parentField",
+    "path",
+    "recordSet",
+    "references",
+    "regex",
+    "repeated",
+    "replace",
+    "samplingRate",
+    "separator",
+    "source",
+    "subField",
+    "transform",
 ];
+
+/// Licences that are known by their name alone.
+const SPDX: [&str; 5] = ["Apache-2.0", "CC-BY-4.0", "CC-BY-SA-4.0", "CC0-1.0", "MIT"];
 
 /// The metadata of the manifest called `name`, JSON with a final newline.
 pub fn croissant(name: &str, manifest: &Manifest) -> String {
-    let context: Map<String, Value> = CONTEXT.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
     let licences: BTreeSet<&str> = manifest.sources.iter().map(|source| source.licence.as_str()).collect();
+    let attributions: BTreeSet<&str> = manifest.sources.iter().map(|source| source.attribution.as_str()).collect();
     let mut distribution: Vec<Value> = Vec::new();
     for source in &manifest.sources {
         distribution.extend(archive(source));
         distribution.extend(source.files.iter().map(|file| object(source, file)));
     }
     let document = json!({
-        "@context": context,
+        "@context": context(),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": format!("shikha-{name}"),
         "description": format!("The public text files of Shikha's manifest `{name}`, each with its own source and licence. Generated from data-manifests/{name}.toml."),
-        "license": licences,
-        "url": format!("data-manifests/{name}.toml"),
+        "creator": { "@type": "sc:Organization", "name": cited("  - name: ") },
+        "datePublished": cited("date-released: "),
+        "license": licences.into_iter().map(licence).collect::<Vec<_>>(),
+        "url": format!("{}/blob/main/data-manifests/{name}.toml", env!("CARGO_PKG_REPOSITORY")),
         "version": env!("CARGO_PKG_VERSION"),
-        "citeAs": manifest.sources.iter().map(|source| source.attribution.as_str()).collect::<BTreeSet<_>>(),
+        "citeAs": attributions.into_iter().collect::<Vec<_>>().join("\n"),
         "inLanguage": manifest.sources.iter().map(|source| source.language.as_str()).collect::<BTreeSet<_>>(),
         "distribution": distribution,
+        "recordSet": manifest.sources.iter().flat_map(records).collect::<Vec<_>>(),
     });
     let text = serde_json::to_string_pretty(&document);
     text.unwrap_or_else(|e| unreachable!("plain data: {e}")) + "\n"
+}
+
+/// The context that the standard recommends.
+fn context() -> Value {
+    let mut context = json!({
+        "@language": "en",
+        "@vocab": "https://schema.org/",
+        "conformsTo": "dct:conformsTo",
+        "cr": "http://mlcommons.org/croissant/",
+        "data": { "@id": "cr:data", "@type": "@json" },
+        "dataType": { "@id": "cr:dataType", "@type": "@vocab" },
+        "dct": "http://purl.org/dc/terms/",
+        "examples": { "@id": "cr:examples", "@type": "@json" },
+        "rai": "http://mlcommons.org/croissant/RAI/",
+        "sc": "https://schema.org/",
+    });
+    TERMS.iter().for_each(|term| context[*term] = json!(format!("cr:{term}")));
+    context
+}
+
+/// What stands after `key` in the file that says how to cite; the first where there are several.
+fn cited(key: &str) -> &'static str {
+    let value = include_str!("../../CITATION.cff").lines().find_map(|line| line.strip_prefix(key));
+    value.unwrap_or_default().trim_matches('"')
+}
+
+/// A licence by its address where its name says all, else in the source's own words.
+fn licence(text: &str) -> Value {
+    if SPDX.contains(&text) {
+        return json!(format!("https://spdx.org/licenses/{text}"));
+    }
+    json!({ "@type": "sc:CreativeWork", "name": text })
+}
+
+/// The records of the files of a source that have one on each line.
+fn records(source: &Source) -> Vec<Value> {
+    let files = source.files.iter().filter(|_| source.reader == Reader::Lines);
+    let records = files.map(|file| {
+        let (file, id) = (id(source, file), format!("{}/sentences", id(source, file)));
+        json!({
+            "@type": "cr:RecordSet",
+            "@id": id,
+            "name": id,
+            "description": "Unrelated sentences, one on each line.",
+            "field": [{
+                "@type": "cr:Field",
+                "@id": format!("{id}/text"),
+                "name": "text",
+                "description": "The sentence.",
+                "dataType": "sc:Text",
+                "source": { "fileObject": { "@id": file }, "extract": { "fileProperty": "lines" } },
+            }],
+        })
+    });
+    records.collect()
+}
+
+/// What a file is called in the metadata.
+fn id(source: &Source, file: &File) -> String {
+    format!("{}/{}", source.id, file.path)
 }
 
 /// The crate that the files of a source come in. Its checksum is the one that `Cargo.lock` pins.
@@ -56,7 +136,7 @@ fn archive(source: &Source) -> Option<Value> {
         "name": format!("{name}-{version}.crate"),
         "contentUrl": format!("https://static.crates.io/crates/{name}/{name}-{version}.crate"),
         "encodingFormat": "application/gzip",
-        "license": source.licence,
+        "license": licence(&source.licence),
         "sha256": locked(name, version),
     }))
 }
@@ -71,13 +151,13 @@ fn locked(name: &str, version: &str) -> Option<&'static str> {
 fn object(source: &Source, file: &File) -> Value {
     let mut object = json!({
         "@type": "cr:FileObject",
-        "@id": format!("{}/{}", source.id, file.path),
+        "@id": id(source, file),
         "name": file.path,
         "description": format!("{}, {}; {}", source.domain, source.origin, source.attribution),
         "contentSize": format!("{} B", file.bytes),
         "encodingFormat": format(&file.path),
         "inLanguage": file.language.as_ref().unwrap_or(&source.language),
-        "license": source.licence,
+        "license": licence(&source.licence),
         "sha256": file.sha256.to_string(),
     });
     match (&source.origin, source.origin.published(&source.revision, &file.path)) {
@@ -116,9 +196,13 @@ mod tests {
         for name in ["pocket", "small", "eval"] {
             let manifest = Manifest::load(name).unwrap();
             let document: Value = serde_json::from_str(&croissant(name, &manifest)).unwrap();
-            for property in ["@context", "name", "description", "license", "url"] {
+            for property in ["@context", "name", "description", "license", "url", "version"] {
                 assert!(!document[property].is_null(), "{name}: {property}");
             }
+            assert!(document["url"].as_str().unwrap().starts_with("https://"));
+            assert_eq!(document["creator"]["name"], "The Shikha developers");
+            assert_eq!(document["datePublished"].as_str().unwrap().split('-').count(), 3, "a date");
+            assert!(document["citeAs"].as_str().unwrap().lines().count() >= 1, "one text, a source a line");
             assert_eq!(
                 (&document["@type"], &document["conformsTo"]),
                 (&json!("sc:Dataset"), &json!("http://mlcommons.org/croissant/1.0"))
@@ -135,8 +219,23 @@ mod tests {
                     "{file}"
                 );
             }
+            for set in document["recordSet"].as_array().unwrap() {
+                let of = set["field"][0]["source"]["fileObject"]["@id"].as_str().unwrap();
+                assert!(ids.contains(of) && !ids.contains(set["@id"].as_str().unwrap()), "{set}");
+            }
             let listed: usize = manifest.sources.iter().map(|source| source.files.len()).sum();
             assert!(files.len() >= listed && listed > 1);
         }
+    }
+
+    #[test]
+    fn a_licence_is_an_address_only_where_its_name_says_all() {
+        assert_eq!(licence("CC0-1.0"), json!("https://spdx.org/licenses/CC0-1.0"));
+        assert_eq!(licence("MIT for the code only")["name"], "MIT for the code only");
+        let document: Value = serde_json::from_str(&croissant("pocket", &Manifest::load("pocket").unwrap())).unwrap();
+        assert_eq!(document["license"], json!(["https://spdx.org/licenses/Apache-2.0"]));
+        let ids: Vec<&str> =
+            document["recordSet"].as_array().unwrap().iter().map(|r| r["@id"].as_str().unwrap()).collect();
+        assert_eq!(ids, ["pocket-bn/sentences.txt/sentences", "pocket-en/sentences.txt/sentences"]);
     }
 }

@@ -2,6 +2,8 @@
 //! of a result itself.
 
 use super::claims::number;
+use super::consequence::Consequence;
+use super::release::SET;
 use super::{Ledger, Measurements, ReportError, speed};
 use crate::arbiter::faults::{Kind, Score};
 use crate::corpus::balance::LanguageBalance;
@@ -9,7 +11,7 @@ use crate::defects::{Matrix, Outcomes};
 use crate::eval::choice::ChoiceReport;
 use crate::eval::{EvalReport, MODELS};
 use crate::statistics::{Interval, wilson};
-use crate::tokenizer::study::Study;
+use crate::tokenizer::study::{Release, Study};
 use crate::train::Summary;
 use std::collections::BTreeMap;
 
@@ -109,6 +111,36 @@ impl Numbers {
         }
     }
 
+    /// `consequence.<tokenizer>.<language>`: nats per character of small models, and minus the base's.
+    pub fn consequence(&mut self, models: &Consequence) {
+        for arm in &models.arms {
+            let tokenizer = arm.name.replace(", ", "-").replace(' ', "-");
+            for row in &arm.languages {
+                let name = format!("consequence.{tokenizer}.{}", row.balance.language);
+                self.put(&name, spread(row.nats_per_character));
+                if let Some(over) = row.over_base {
+                    self.put(format!("{name}.over-base"), spread(over));
+                }
+            }
+        }
+        self.put("consequence.seeds", models.seeds);
+        self.put("consequence.scale", models.scale());
+    }
+
+    /// `release.…`: the released tokenizer on NTREX.
+    pub fn release(&mut self, release: &Release) {
+        let Some(chosen) = release.candidates.get(release.chosen) else { return };
+        self.put("release.vocabulary", chosen.vocabulary);
+        self.put("release.pattern", &chosen.pre_tokenizer);
+        self.put("release.share", format!("{:.0} %", 100.0 * chosen.share));
+        self.put("release.doubles", format!("{:.1} %", 100.0 * chosen.doubles.share()));
+        for found in chosen.measured.iter().filter(|m| m.texts == SET) {
+            let name = |what: &str| format!("release.{}.{what}", found.language);
+            self.put(name("characters"), exact(found.fertility.characters_per_token));
+            self.put(name("tokens-per-word"), exact(found.fertility.tokens_per_word));
+        }
+    }
+
     /// `defects.…`: the catalogue and its matrix.
     pub fn defects(&mut self, outcomes: &Outcomes, matrix: &Matrix) {
         let of = |verdict: &str| outcomes.records.iter().filter(|r| r.verdict() == verdict).count();
@@ -168,6 +200,10 @@ impl Numbers {
         let failed = |e: serde_json::Error| ReportError::Table { name: "numbers".to_owned(), message: e.to_string() };
         Ok(serde_json::to_string_pretty(&self.0).map_err(failed)? + "\n")
     }
+}
+
+fn exact(i: Interval) -> String {
+    format!("{:.3} [{:.3}, {:.3}]", i.value, i.low, i.high)
 }
 
 fn spread(i: Interval) -> String {

@@ -47,6 +47,7 @@ const TRAINING: &str = "07-pretraining";
 const EVALUATION: &str = "08-evaluation";
 
 const STUDY: &[&str] = &["checkpoints/fertility/study.json"];
+const CONSEQUENCE: &[&str] = &["checkpoints/fertility/consequence.json"];
 const OUTCOMES: &[&str] = &["defects/outcomes.json"];
 const MATRIX: &[&str] = &["defects/matrix/candle.json"];
 const SCORE: &[&str] = &["checkpoints/arbiter/score.json"];
@@ -99,9 +100,17 @@ pub const REGISTRY: &[Entry] = &[
     row(
         F,
         "fertility-vocabulary",
-        "Characters per token by vocabulary",
+        "Tokens per Bangla word by vocabulary",
         STUDY,
         "report::figure::vocabulary",
+        FERTILITY,
+    ),
+    row(
+        F,
+        "fertility-consequence",
+        "What the tokenizer alone does to a small model",
+        CONSEQUENCE,
+        "report::figure::consequence",
         FERTILITY,
     ),
     row(
@@ -143,6 +152,23 @@ pub const REGISTRY: &[Entry] = &[
     row(T, "arbiter-score", "What each check caught, by kind of fault", SCORE, "report::arbiter::table", ARBITER),
     row(T, "candle-defects", "The catalogue of Candle's defects", OUTCOMES, "report::defects::table", CANDLE),
     row(T, "candle-versions", "Which version has which defect", MATRIX, "report::defects::matrix_table", CANDLE),
+    row(
+        T,
+        "released-tokenizer",
+        "The tokenizers that the released one was chosen from",
+        &["checkpoints/tokenizer/release.json"],
+        "report::release::candidates",
+        FERTILITY,
+    ),
+    row(T, "budget", "What the tokenizer does to the budget", CONSEQUENCE, "report::consequence::budget", FERTILITY),
+    row(
+        T,
+        "consequence",
+        "Small models that differ in their tokenizer alone",
+        CONSEQUENCE,
+        "report::consequence::loss",
+        FERTILITY,
+    ),
     row(T, "study-words", "Words step by step", STUDY, "report::study::walks", FERTILITY),
     row(T, "study-trial", "What the trap and the cure depend on", STUDY, "report::study::trial", FERTILITY),
     row(T, "study-trained", "Tokenizers trained here", STUDY, "report::study::trained", FERTILITY),

@@ -1,7 +1,7 @@
 //! Tables: a polars frame of text, shown aligned on a terminal, as Markdown or as CSV.
 
 use super::ReportError;
-use super::page::escape;
+use super::page::rich;
 use polars::prelude::{Column, CsvWriter, DataFrame, SerWriter};
 use std::fmt::Write;
 
@@ -17,6 +17,17 @@ impl Table {
     /// An empty table.
     pub fn new(name: &str, header: &[&str]) -> Self {
         Table { name: name.to_owned(), header: header.iter().map(|h| (*h).to_owned()).collect(), rows: Vec::new() }
+    }
+
+    /// A table from CSV with a header line; `None` for text that is none.
+    pub fn from_csv(name: &str, text: &str) -> Option<Self> {
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let header: Vec<&str> = reader.headers().ok()?.iter().collect();
+        let mut table = Table::new(name, &header);
+        for record in reader.records() {
+            table.push(record.ok()?.iter().map(str::to_owned).collect());
+        }
+        Some(table)
     }
 
     /// Adds a row; cells that are missing stay empty, those past the header are dropped.
@@ -69,15 +80,23 @@ impl Table {
         text
     }
 
-    /// The table as an HTML `table` element.
+    /// The table as an HTML `table` element: the first cell of a row is its heading.
     pub fn to_html(&self) -> String {
-        let cells = |open: &str, close: &str, row: &[String]| {
-            let cells: Vec<String> = row.iter().map(|cell| format!("{open}{}{close}", escape(cell))).collect();
-            format!("<tr>{}</tr>\n", cells.concat())
+        let row = |cells: &Vec<String>| {
+            let (first, rest) = cells.split_first().map_or((String::new(), String::new()), |(first, rest)| {
+                let rest: Vec<String> = rest.iter().map(|cell| format!("<td>{}</td>", rich(cell))).collect();
+                (format!("<th scope=\"row\">{}</th>", rich(first)), rest.concat())
+            });
+            format!("<tr>{first}{rest}</tr>\n")
         };
-        let rows: Vec<String> = self.rows.iter().map(|row| cells("<td>", "</td>", row)).collect();
-        let head = cells("<th scope=\"col\">", "</th>", &self.header);
-        format!("<table>\n<thead>\n{head}</thead>\n<tbody>\n{}</tbody>\n</table>\n", rows.concat())
+        let head: Vec<String> =
+            self.header.iter().map(|name| format!("<th scope=\"col\">{}</th>", rich(name))).collect();
+        let rows: Vec<String> = self.rows.iter().map(row).collect();
+        format!(
+            "<table>\n<thead>\n<tr>{}</tr>\n</thead>\n<tbody>\n{}</tbody>\n</table>\n",
+            head.concat(),
+            rows.concat()
+        )
     }
 
     /// Rows, the header aside.

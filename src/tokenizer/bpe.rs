@@ -65,6 +65,14 @@ impl Tokenizer {
         self.inner.to_string(true).map_err(used("write"))
     }
 
+    /// The standard `tokenizer.json` without white space.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::to_json`].
+    pub fn to_compact_json(&self) -> Result<String, TokenizerError> {
+        self.inner.to_string(false).map_err(used("write"))
+    }
+
     /// Saves the standard `tokenizer.json`.
     ///
     /// # Errors

@@ -6,17 +6,16 @@ mod checkpoint;
 pub mod cost;
 mod error;
 mod interrupt;
-mod machine;
 mod metrics;
 pub mod plan;
 mod preflight;
 mod schedule;
 mod trainer;
 
+pub use crate::machine::peak_memory;
 pub use checkpoint::{Checkpoint, Identity, Rejected, State, checkpoint_dir, latest};
 pub use error::TrainError;
 pub use interrupt::Interrupt;
-pub use machine::peak_memory;
 pub use metrics::{Machine, Row, deterministic_hash, read_metrics};
 pub use preflight::preflight;
 pub use schedule::learning_rate;

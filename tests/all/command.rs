@@ -251,3 +251,28 @@ fn claims_and_figures_come_from_what_is_stored() {
     let checked = run(root, &["figures", "--check"]);
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_line_of_a_hundred_megabytes_is_measured_in_bounded_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = dir.path().join("line.txt");
+    let words = "আমার সোনার বাংলা আমি তোমায় ভালোবাসি, the quick brown fox. ";
+    let times = 100_000_000 / words.len();
+    std::fs::write(&text, words.repeat(times)).unwrap();
+    let tokenizer = Path::new(env!("CARGO_MANIFEST_DIR")).join("checkpoints/tokenizer/tokenizer.json");
+    // Address space in kilobytes: the program, its threads and the tokenizer take some 300 MB of it.
+    let command = format!(
+        "ulimit -v 700000; exec {} --threads 2 fertility measure {} --tokenizer {} --json",
+        env!("CARGO_BIN_EXE_shikha"),
+        text.display(),
+        tokenizer.display()
+    );
+    let output = Command::new("sh").args(["-c", &command]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let fertility = &report[0]["fertility"];
+    let (texts, characters) = (fertility["texts"].as_u64(), fertility["characters"].as_u64());
+    assert_eq!((texts, characters), (Some(1), Some((times * words.chars().count()) as u64)), "{fertility}");
+    assert_eq!(fertility["round_trip_failures"].as_u64(), Some(0));
+}

@@ -80,6 +80,13 @@ fn names_lengths_code_and_keys_are_no_results() {
 }
 
 #[test]
+fn the_report_loses_no_semicolon() {
+    assert_eq!(scan("#n(\"a\"); b\n#n(\"a\")\\; #n(\"a\"), [#f(g; h)]").swallowed, [(1, 8)]);
+    let swallowed = source().swallowed;
+    assert!(swallowed.is_empty(), "write `\\;` or a full stop at paper/report.typ {swallowed:?}");
+}
+
+#[test]
 fn every_number_that_the_report_asks_for_is_generated() {
     let path = root().join("paper/generated/numbers.json");
     let used = source().keys;

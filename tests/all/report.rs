@@ -38,7 +38,7 @@ fn elsewhere() -> tempfile::TempDir {
 #[test]
 fn the_committed_figures_and_tables_are_what_the_stored_measurements_give() {
     let said = check_drawn(&root()).unwrap();
-    assert!(said.starts_with(&format!("{} files", 2 * REGISTRY.len() + 7)), "{said}");
+    assert!(said.starts_with(&format!("{} files", 2 * REGISTRY.len() + 8)), "{said}");
 }
 
 #[test]
@@ -46,7 +46,14 @@ fn the_registry_lists_every_figure_and_table_and_nothing_else() {
     let drawn: BTreeSet<String> = redraw(&root()).unwrap().into_keys().collect();
     let mut listed: BTreeSet<String> = REGISTRY.iter().flat_map(Entry::files).collect();
     listed.extend(
-        ["paper/generated/numbers.json", "paper/report.html", "README.md", "REPRODUCING.md"].map(str::to_owned),
+        [
+            "paper/generated/numbers.json",
+            "paper/report.html",
+            "README.md",
+            "REPRODUCING.md",
+            "checkpoints/tokenizer/tokenizer.md",
+        ]
+        .map(str::to_owned),
     );
     listed.extend(["pocket", "small", "eval"].map(|name| format!("data-manifests/{name}.croissant.json")));
     assert_eq!(drawn, listed);
@@ -130,13 +137,44 @@ fn the_page_is_well_formed_small_and_needs_nothing_else() {
     let ids = values("id");
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{ids:?}");
     for target in values("href") {
-        assert!(target.starts_with('#') && ids.contains(&&target[1..]), "{target}");
+        match (target.strip_prefix('#'), target.strip_prefix("../")) {
+            (Some(id), _) => assert!(ids.contains(&id), "{target}"),
+            (_, Some(path)) => assert!(root().join(path).is_file(), "{target}"),
+            _ => panic!("{target} leads out of the repository"),
+        }
     }
+    values("aria-labelledby").iter().for_each(|id| assert!(ids.contains(id), "{id} names a box and is not there"));
     assert!(values("src").is_empty() && !html.contains("<script") && !html.contains("url("));
     assert_eq!(
         tags.iter().filter(|tag| tag.starts_with("svg ")).count(),
         drawn.keys().filter(|k| k.ends_with("svg")).count()
     );
     assert!(!html.contains("not measured</p>"), "every row of the registry is on the page");
+    let mut level = 0;
+    for tag in tags.iter().filter(|tag| tag.len() > 1 && tag.starts_with('h') && tag.as_bytes()[1].is_ascii_digit()) {
+        let next = usize::from(tag.as_bytes()[1] - b'0');
+        assert!(next <= level + 1, "`{tag}` skips a level");
+        level = next;
+    }
+    assert!(tags.iter().filter(|tag| tag.split(' ').next() == Some("th")).all(|tag| tag.contains(" scope=\"")));
     assert!(html.len() < 3_000_000, "{}", html.len());
+}
+
+#[test]
+fn what_is_cited_is_this_version_under_these_licences() {
+    let text = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
+    let (citation, licences) = (text("CITATION.cff"), text("LICENSES.md"));
+    for line in ["cff-version: 1.2.0", "  - MIT", "  - Apache-2.0", &format!("version: {}", env!("CARGO_PKG_VERSION"))]
+    {
+        assert!(citation.lines().any(|found| found == line), "{line}");
+    }
+    assert!(citation.contains(&format!("repository-code: \"{}\"", env!("CARGO_PKG_REPOSITORY"))));
+    assert_eq!(env!("CARGO_PKG_LICENSE"), "MIT OR Apache-2.0");
+    for part in ["## Code", "## Weights and tokenizers", "## Data references", "## Texts"] {
+        assert!(licences.contains(part), "{part}");
+    }
+    for link in licences.split("](").skip(1) {
+        let path = link.split(')').next().unwrap();
+        assert!(root().join(path).exists(), "{path}");
+    }
 }

@@ -11,6 +11,8 @@ pub struct Found {
     pub keys: BTreeSet<String>,
     /// First arguments of `fig(…)`.
     pub figures: BTreeSet<String>,
+    /// Line and column of each semicolon after a call in the text: Typst ends the call with it and prints none.
+    pub swallowed: Vec<(usize, usize)>,
     /// First arguments of `tab(…)`.
     pub tables: BTreeSet<String>,
 }
@@ -63,11 +65,15 @@ impl Scanner {
         self.at = (self.at + end.chars().count()).min(self.text.len());
     }
 
-    fn digit(&mut self) {
+    fn place(&self) -> (usize, usize) {
         let before = &self.text[..self.at];
         let line = before.iter().filter(|c| **c == '\n').count() + 1;
         let column = before.iter().rev().take_while(|c| **c != '\n').count() + 1;
-        self.found.digits.push((line, column));
+        (line, column)
+    }
+
+    fn digit(&mut self) {
+        self.found.digits.push(self.place());
         self.take(char::is_numeric);
     }
 
@@ -165,7 +171,12 @@ impl Scanner {
                 Some('"') => self.string(""),
                 _ => {}
             },
-            _ => self.calls(&name),
+            _ => {
+                self.calls(&name);
+                if self.peek() == Some(';') {
+                    self.found.swallowed.push(self.place());
+                }
+            }
         }
     }
 

@@ -14,7 +14,7 @@ pub fn lines(repository: &Repository, diagnostics: &[SourceDiagnostic]) -> Vec<S
 }
 
 fn line(repository: &Repository, diagnostic: &SourceDiagnostic) -> String {
-    let mut text = diagnostic.message.replace('\n', " ");
+    let mut text = diagnostic.message.to_string().replace('\n', " ");
     for point in &diagnostic.trace {
         text += &format!(", {}", point.v);
         if let Some(place) = place(repository, point.span.into()) {
@@ -22,7 +22,7 @@ fn line(repository: &Repository, diagnostic: &SourceDiagnostic) -> String {
         }
     }
     for hint in &diagnostic.hints {
-        text += &format!("; hint: {}", hint.v.replace('\n', " "));
+        text += &format!("; hint: {}", hint.v.to_string().replace('\n', " "));
     }
     match place(repository, diagnostic.span) {
         Some(place) => format!("{place}: {text}"),

@@ -78,3 +78,52 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::write(&beside, bytes)?;
     std::fs::rename(&beside, path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A repository with one source, in a folder of its own.
+    fn repository(name: &str, source: &str) -> std::path::PathBuf {
+        let root = std::env::temp_dir().join(format!("shikha-typeset-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&root).unwrap();
+        std::fs::write(root.join("CITATION.cff"), "date-released: 2026-12-01\n").unwrap();
+        std::fs::write(root.join("a.typ"), source).unwrap();
+        root
+    }
+
+    fn refusal(name: &str, source: &str) -> String {
+        let root = repository(name, source);
+        let error = typeset(&root, "a.typ").unwrap_err().to_string();
+        std::fs::remove_dir_all(root).unwrap();
+        error
+    }
+
+    #[test]
+    fn two_folders_give_the_same_bytes() {
+        let source = "#set document(title: \"A\", date: auto)\n= A\n$x^2$ শিখা #datetime.today().display()";
+        let made = ["one", "another"].map(|name| {
+            let root = repository(name, source);
+            let made = typeset(&root, "a.typ").unwrap();
+            std::fs::remove_dir_all(root).unwrap();
+            made
+        });
+        assert_eq!(made[0], made[1]);
+        assert_eq!(made[0].1, 1);
+        assert!(made[0].0.starts_with(b"%PDF"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let error = refusal("generated", "\n#csv(\"paper/generated/x.csv\")");
+        assert!(error.starts_with("a.typ:2:6: ") && error.contains("run `make figures`"), "{error}");
+        let error = refusal("package", "#import \"@preview/a:1.0.0\": b");
+        assert!(error.contains("nothing is downloaded"), "{error}");
+        let error = refusal("outside", "#read(\"../b\")");
+        assert!(error.starts_with("a.typ:1:7: ") && error.contains("escape"), "{error}");
+        assert_eq!(refusal("letter", "a 한"), "page 1: no font has `한`");
+        let error = refusal("call", "#let f() = panic(\"no\")\n#f()");
+        assert!(error.contains("a.typ:1:") && error.contains("while calling `f` at a.typ:2:2"), "{error}");
+        assert!(refusal("syntax", "#let").starts_with("a.typ:1:"));
+    }
+}

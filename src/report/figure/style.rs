@@ -8,6 +8,9 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 pub(super) const WIDTH: u32 = 760;
 pub(super) const HEIGHT: u32 = 430;
+/// Height of the strip above the plot that holds the title alone, and of the one below that holds the caption.
+pub(super) const TOP: u32 = 34;
+pub(super) const BELOW: u32 = 24;
 pub(super) const INK: RGBColor = RGBColor(34, 34, 34);
 pub(super) const FAINT: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(226, 226, 226);

@@ -3,6 +3,7 @@
 
 pub mod cause;
 mod known;
+pub mod release;
 mod superword;
 mod trained;
 mod unigram;
@@ -11,6 +12,7 @@ pub mod walk;
 
 pub use cause::{Cause, LanguageCause};
 pub use known::{Known, KnownTokenizer, KnownTokenizers};
+pub use release::{Candidate, Doubles, Release};
 pub use superword::train_superwords;
 pub use trained::{Arm, Machine, Measured, TextSet, Trained, measure_set, run, timed};
 pub use unigram::train_unigram;

@@ -2,6 +2,7 @@
 
 use super::Usage;
 use crate::artifact::Hash;
+use crate::machine::{peak_memory, reset_peak_memory};
 use crate::tokenizer::fertility::{self, Fertility};
 use crate::tokenizer::{Encoder, PreTokenizer, Tokenizer, TokenizerError, Training};
 use serde::{Deserialize, Serialize};
@@ -129,20 +130,12 @@ pub fn run(
 /// # Errors
 /// What `make` gives.
 pub fn timed<T>(make: impl FnOnce() -> Result<T, TokenizerError>) -> Result<(T, Machine), TokenizerError> {
-    // 5 sets the kernel's high-water mark back, where there is one (man 5 proc).
-    let reset = std::fs::write("/proc/self/clear_refs", "5").is_ok();
+    let reset = reset_peak_memory();
     let start = Instant::now();
     let made = make()?;
     let train_seconds = start.elapsed().as_secs_f64();
     let train_memory = peak_memory().filter(|_| reset);
     Ok((made, Machine { train_seconds, train_memory, bytes_per_second: 0.0 }))
-}
-
-/// The kernel's high-water mark of this process's memory, in bytes.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_whitespace().nth(1)?.parse().ok().map(|kibibytes: u64| 1024 * kibibytes)
 }
 
 /// Measures a tokenizer on all sets; text is composed first unless it is to be

@@ -1,4 +1,4 @@
-//! What depends on the machine: memory.
+//! What the operating system tells of this process; other machines would tell otherwise.
 
 /// The largest resident set of this process so far, in bytes; `None` where the system does not tell.
 pub fn peak_memory() -> Option<u64> {
@@ -6,4 +6,10 @@ pub fn peak_memory() -> Option<u64> {
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kibibytes * 1024)
+}
+
+/// Sets the high-water mark of [`peak_memory`] back to what is resident now; `false` where that cannot be done.
+pub fn reset_peak_memory() -> bool {
+    // 5 is the code for it (man 5 proc_pid_clear_refs).
+    std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }

@@ -1,0 +1,85 @@
+//! Launches of the embedding, and the order of its gradient's additions.
+
+use super::{Element, Launch, Place, launch};
+
+/// Most places that one block adds up.
+const PIECE: usize = 16;
+/// A piece that is the only one of its id; `ALONE` of `embedding.cu`.
+const ALONE: u32 = u32::MAX;
+
+/// Which places of a batch have which id, cut into pieces; what the backward kernels read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pieces {
+    /// Places sorted by id, those of one id in order.
+    pub order: Vec<u32>,
+    /// Where each piece begins in `order`, and the end.
+    pub starts: Vec<u32>,
+    /// Id of each piece.
+    pub rows: Vec<u32>,
+    /// Partial row of each piece; `u32::MAX` where it is the only one of its id.
+    pub slots: Vec<u32>,
+    /// Where the partial rows of each id that has several pieces begin, and the end.
+    pub split_starts: Vec<u32>,
+    /// Those ids.
+    pub split_rows: Vec<u32>,
+}
+
+impl Pieces {
+    /// The pieces of a batch of ids.
+    pub fn of(ids: &[u32]) -> Self {
+        let mut pieces = Pieces { order: (0..ids.len() as u32).collect(), ..Self::default() };
+        pieces.order.sort_by_key(|place| ids[*place as usize]);
+        let (mut start, mut slot) = (0, 0);
+        for group in pieces.order.chunk_by(|a, b| ids[*a as usize] == ids[*b as usize]) {
+            let id = ids[group[0] as usize];
+            let split = group.len() > PIECE;
+            if split {
+                pieces.split_starts.push(slot);
+                pieces.split_rows.push(id);
+            }
+            for piece in group.chunks(PIECE) {
+                pieces.starts.push(start);
+                pieces.rows.push(id);
+                pieces.slots.push(if split { slot } else { ALONE });
+                slot += u32::from(split);
+                start += piece.len() as u32;
+            }
+        }
+        pieces.starts.push(start);
+        pieces.split_starts.push(slot);
+        pieces
+    }
+
+    /// Rows of room for partial sums.
+    pub fn partial_rows(&self) -> usize {
+        self.split_starts.last().map_or(0, |end| *end as usize)
+    }
+}
+
+/// `out` `[ids, width]` from `table` `[vocabulary, width]`.
+pub fn embedding_forward<T: Element>(ids: Place<u32>, table: Place<T>, out: Place<T>, width: usize) -> Launch {
+    assert_eq!(out.length, ids.length * width, "length of an embedding");
+    launch!("embedding", format!("embedding_forward_{}", T::NAME), ids.length, ids, table, out, width as u32)
+}
+
+/// Where the vectors of [`Pieces`] lie, in the order of its fields.
+pub type PiecePlaces = [Place<u32>; 6];
+
+/// Adds the rows of `dout` to `dtable`; launches to run in order. `partial` is room for
+/// [`Pieces::partial_rows`] rows.
+pub fn embedding_backward<T: Element>(
+    [order, starts, rows, slots, split_starts, split_rows]: PiecePlaces,
+    dout: Place<T>,
+    dtable: Place<f32>,
+    partial: Place<f32>,
+    width: usize,
+) -> Vec<Launch> {
+    assert_eq!(dout.length, order.length * width, "length of an embedding's gradient");
+    let kernel = format!("embedding_backward_pieces_{}", T::NAME);
+    let columns = width as u32;
+    let pieces = rows.length;
+    let first = launch!("embedding", kernel, pieces, order, starts, rows, slots, dout, dtable, partial, columns);
+    let kernel = "embedding_backward_rows".to_owned();
+    let second = launch!("embedding", kernel, split_rows.length, partial, split_starts, split_rows, dtable, columns);
+    [first, second].into_iter().filter(|launch| launch.blocks > 0).collect()
+}
