@@ -1,6 +1,7 @@
 //! The places at which a run can die: before each effect that it has on the disk.
 //!
-//! Whatever writes an artifact crosses a boundary before it opens, writes, syncs, renames or removes.
+//! Whatever writes an artifact crosses a boundary before it opens, writes, syncs, renames or
+//! removes, and before a file is read to be hashed.
 //! Nothing happens there unless a test of this thread asked for it with [`at`]: then the effect of
 //! that number fails, or the process dies as under SIGKILL, after half of the bytes if it is a write.
 //! Two things can so be shown for every boundary of a run, not for a sample: that a run continued
@@ -16,6 +17,8 @@ pub enum Fault {
     Abort,
     /// The operation fails as on a full disk.
     Full,
+    /// The operation fails as in a directory that may only be read.
+    Denied,
     /// The operation fails as on a bad disk.
     Broken,
 }
@@ -51,6 +54,7 @@ fn cross(before_death: impl FnOnce()) -> Result<()> {
     match fault {
         None => Ok(()),
         Some(Fault::Full) => Err(ErrorKind::StorageFull.into()),
+        Some(Fault::Denied) => Err(ErrorKind::PermissionDenied.into()),
         Some(Fault::Broken) => Err(Error::other("the disk does not answer")),
         Some(Fault::Abort) => {
             before_death();

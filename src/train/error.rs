@@ -96,6 +96,30 @@ pub enum TrainError {
         /// What is wrong.
         message: String,
     },
+    /// The parameters or moments are no numbers any more: saving them would push out a good checkpoint.
+    #[error(
+        "step {step}: a parameter or moment is not finite, so this state is not saved; lower train.learning_rate, \
+         the last checkpoint is unharmed"
+    )]
+    Diverged {
+        /// The step.
+        step: u64,
+    },
+    /// Several steps in a row had a loss far above the usual one.
+    #[error(
+        "step {step}: {count} steps in a row had a loss far above the usual {usual:.2} nats a token, the last {loss:.2}, and were \
+         skipped; lower train.learning_rate or look at the batches, the last checkpoint is unharmed"
+    )]
+    Spike {
+        /// The last step tried.
+        step: u64,
+        /// Steps skipped in a row.
+        count: u32,
+        /// Its loss, nats per token.
+        loss: f64,
+        /// Mean of the losses before.
+        usual: f64,
+    },
     /// Several steps in a row had a loss or a gradient that is no number.
     #[error(
         "step {step}: {count} steps in a row had a loss or gradient that is not finite and were skipped; \

@@ -25,7 +25,7 @@ pub struct Row {
     pub gradient_norm: Option<f64>,
     /// Learning rate of the step.
     pub learning_rate: f64,
-    /// Whether the step was left out because its loss or gradient was not finite.
+    /// Whether the step was left out: its loss or gradient was not finite (null here), or its loss a spike.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skipped: bool,
     /// Validation loss after the step, nats per token, by language; null when not finite, empty when
@@ -88,7 +88,7 @@ pub(super) fn hash_until(path: &Path, step: u64) -> Hash {
 
 /// The unbroken run of rows 1, 2, … up to `step` at the head of the file; a torn last line, which a
 /// kill can leave, ends it.
-fn rows_until(path: &Path, step: u64) -> Vec<Row> {
+pub(super) fn rows_until(path: &Path, step: u64) -> Vec<Row> {
     let text = std::fs::read(path).unwrap_or_default();
     let lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let rows = lines.map_while(|line| serde_json::from_slice::<Row>(line).ok());

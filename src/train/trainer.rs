@@ -3,6 +3,7 @@
 use super::checkpoint::{self, Checkpoint, Identity, State};
 use super::metrics::{self, Machine, MetricsFile, Row};
 use super::preflight::window;
+use super::spike::Losses;
 use super::{Interrupt, TrainError, learning_rate, peak_memory, preflight};
 use crate::arbiter::Numbers;
 use crate::arbiter::monitor::{self, Monitor};
@@ -17,7 +18,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Steps in a row that may be skipped for a loss or gradient that is not finite.
+/// Steps in a row that may be skipped for a loss or gradient that is not finite, or for a loss that jumped.
 const SKIPS: u32 = 5;
 
 /// Everything a training run is made from.
@@ -68,7 +69,7 @@ pub struct Summary {
     pub steps: u64,
     /// Training tokens seen.
     pub tokens: u64,
-    /// Steps left out because of a loss or gradient that was not finite.
+    /// Steps left out because of a loss or gradient that was not finite, or of a spike.
     pub skipped: u64,
     /// Validation loss at the last step, nats per token, by language; null when not finite.
     pub validation: BTreeMap<String, Option<f64>>,
@@ -121,6 +122,7 @@ struct Run<'a> {
     gradients: Parameters<f32>,
     metrics: MetricsFile,
     monitor: Monitor,
+    losses: Losses,
     /// Operations a second of this machine's matrix products.
     peak: f64,
 }
@@ -128,8 +130,8 @@ struct Run<'a> {
 /// Trains until the recipe's last step or until `interrupt` is raised.
 ///
 /// Before the first step the arbiter looks at every gradient and its verdict is written to
-/// `arbiter.json`. A step whose loss or gradient is not finite is left out and recorded; the run stops
-/// after five in a row.
+/// `arbiter.json`. A step whose loss or gradient is not finite, or whose loss lies more than 2 nats and 6
+/// standard deviations above the last 32, is left out and recorded; the run stops after five in a row.
 ///
 /// # Errors
 /// [`TrainError`]; the last checkpoint is unharmed then.
@@ -159,7 +161,10 @@ pub fn train(
 }
 
 fn message(row: &Row) -> String {
-    let loss = row.loss.map_or("not finite".to_owned(), |loss| format!("{loss:.3}"));
+    let mut loss = row.loss.map_or("not finite".to_owned(), |loss| format!("{loss:.3}"));
+    if row.skipped {
+        loss += " (step skipped)";
+    }
     let Machine { tokens_per_second, gemm_peak_share, .. } = row.machine;
     format!("loss {loss}, {tokens_per_second:.0} tokens/s, {:.0} % of peak", 100.0 * gemm_peak_share)
 }
@@ -195,10 +200,11 @@ impl<'a> Run<'a> {
             super::preflight::require(&verdict, &arbiter)?;
         }
         let metrics = MetricsFile::cut(&path, at.state.step)?;
+        let losses = Losses::of(&metrics::rows_until(&path, at.state.step));
         let gradients = at.parameters.zeros_like();
         let names = gradients.tensors().iter().map(|tensor| tensor.name.clone()).collect();
         let monitor = Monitor::new(names, monitor::EVERY);
-        Ok(Run { setup, decoder, at, gradients, metrics, monitor, peak: peak() })
+        Ok(Run { setup, decoder, at, gradients, metrics, monitor, losses, peak: peak() })
     }
 
     /// One step, its row written.
@@ -212,15 +218,18 @@ impl<'a> Run<'a> {
         state.tokens += recipe.accumulate as u64 * (recipe.batch * self.setup.config.max_position_embeddings) as u64;
         let rate = learning_rate(recipe, state.step);
         let finite = loss.nats.is_finite() && norm.is_finite() && loss.tokens > 0;
-        if finite {
+        let spike = if finite { self.losses.spike(loss.mean()) } else { None };
+        let is_taken = finite && spike.is_none();
+        if is_taken {
             let Run { gradients, monitor, .. } = self;
             let tensors = gradients.tensors();
             monitor.look(self.at.state.step, |i| Some(Numbers::F32(gradients.values(&tensors[i]))))?;
+            self.losses.take(loss.mean());
             self.update(rate, norm);
         }
         let state = &mut self.at.state;
         state.validation = None;
-        state.skipped_in_a_row = if finite { 0 } else { state.skipped_in_a_row + 1 };
+        state.skipped_in_a_row = if is_taken { 0 } else { state.skipped_in_a_row + 1 };
         let seconds = started.elapsed().as_secs_f64();
         let mut row = Row {
             step: state.step,
@@ -228,7 +237,7 @@ impl<'a> Run<'a> {
             loss: Some(loss.mean()).filter(|x| x.is_finite()),
             gradient_norm: Some(norm).filter(|x| x.is_finite()),
             learning_rate: rate,
-            skipped: !finite,
+            skipped: !is_taken,
             validation: BTreeMap::new(),
             machine: self.machine(seconds),
         };
@@ -240,7 +249,11 @@ impl<'a> Run<'a> {
         }
         self.metrics.append(&row)?;
         if self.at.state.skipped_in_a_row >= SKIPS {
-            return Err(TrainError::NotFinite { step: row.step, count: SKIPS });
+            let (step, count) = (row.step, SKIPS);
+            return Err(match spike {
+                Some(usual) => TrainError::Spike { step, count, loss: loss.mean(), usual },
+                None => TrainError::NotFinite { step, count },
+            });
         }
         Ok(row)
     }
@@ -323,6 +336,10 @@ impl<'a> Run<'a> {
 
     /// The metrics reach the disk before the checkpoint that counts on them.
     fn save(&mut self) -> Result<(), TrainError> {
+        let parts = [&self.at.parameters, &self.at.first, &self.at.second];
+        if !parts.iter().all(|part| part.flat.iter().all(|x| x.is_finite())) {
+            return Err(TrainError::Diverged { step: self.at.state.step });
+        }
         self.metrics.sync()?;
         self.at.state.metrics =
             metrics::hash_until(&self.setup.directory.join(checkpoint::METRICS), self.at.state.step);

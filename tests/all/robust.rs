@@ -10,6 +10,13 @@ use std::process::Command;
 /// Tells a process of this test that it is the one to die, where, and in which directory.
 const DIE: &str = "SHIKHA_TEST_DIE";
 
+/// Refusals of the disk, and what the error says of each.
+pub const REFUSALS: [(Fault, &str); 3] = [
+    (Fault::Full, "free some space"),
+    (Fault::Denied, "check the permissions"),
+    (Fault::Broken, "the disk does not answer"),
+];
+
 /// A run of six steps with a checkpoint every second one, of which two are kept.
 fn short() -> Job {
     let mut job = job(1);
@@ -36,19 +43,18 @@ fn uninterrupted(job: &Job) -> (String, u64) {
 }
 
 #[test]
-fn a_disk_that_is_full_or_broken_at_any_boundary_is_an_error_and_loses_nothing() {
+fn a_disk_that_refuses_at_any_boundary_is_an_error_and_loses_nothing() {
     let job = short();
     let (expected, boundaries) = uninterrupted(&job);
     assert!(boundaries > 80, "{boundaries}");
     let (mut errors, mut repeated) = (0, 0);
-    for number in (1..=boundaries).step_by(every(5)) {
-        let fault = if number % 10 < 5 { Fault::Full } else { Fault::Broken };
+    for number in (1..=boundaries).step_by(every(7)) {
+        let (fault, cause) = REFUSALS[number as usize % 3];
         let dir = tempfile::tempdir().unwrap();
         boundary::at(Some((number, fault)));
         let error = job.run(dir.path(), Start::Continue, &Interrupt::default());
         boundary::at(None);
         let message = error.map(|outcome| format!("{outcome:?}")).unwrap_err().to_string();
-        let cause = if fault == Fault::Full { "free some space" } else { "the disk does not answer" };
         assert!(message.contains(cause) && message.lines().count() == 1, "boundary {number}: {message}");
         errors += 1;
         let before = shikha::train::read_metrics(&dir.path().join("metrics.jsonl")).map_or(0, |rows| rows.len());
@@ -62,7 +68,7 @@ fn a_disk_that_is_full_or_broken_at_any_boundary_is_an_error_and_loses_nothing()
 }
 
 /// Every how many boundaries one is tried: each with `SHIKHA_EVERY_BOUNDARY` set, as `make kill` does.
-fn every(few: usize) -> usize {
+pub fn every(few: usize) -> usize {
     if std::env::var_os("SHIKHA_EVERY_BOUNDARY").is_some() { 1 } else { few }
 }
 
@@ -97,7 +103,7 @@ fn a_process_that_dies_at_any_boundary_goes_on_to_the_same_bits() {
     let job = short();
     let (expected, boundaries) = uninterrupted(&job);
     let mut killed = 0;
-    for number in (1..=boundaries).step_by(every(19)) {
+    for number in (1..=boundaries).step_by(every(29)) {
         let dir = tempfile::tempdir().unwrap();
         assert!(die_at(number, dir.path()), "boundary {number}: it should have died");
         killed += 1;

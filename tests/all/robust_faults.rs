@@ -1,8 +1,9 @@
 //! The fault matrix: what is wrong with which artifact of a finished run, and what the next run does.
 //! It may refuse and name the cause, or make again the same bits; never anything else.
 
-use shikha::artifact::hash_bytes;
-use shikha::pipeline::{Options, Pipeline};
+use crate::robust::{REFUSALS, every};
+use shikha::artifact::{boundary, hash_bytes};
+use shikha::pipeline::{Options, Pipeline, Trained};
 use shikha::recipe::Recipe;
 use shikha::train::{deterministic_hash, read_metrics};
 use std::path::{Path, PathBuf};
@@ -185,4 +186,128 @@ fn what_does_not_belong_together_is_refused_by_name() {
     }
     train(&recipe, &root).unwrap();
     assert_eq!(result(&root, 6), expected);
+}
+
+#[test]
+fn a_disk_that_refuses_anywhere_from_text_to_weights_is_an_error_and_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = small(dir.path());
+    let whole = dir.path().join("whole");
+    boundary::at(None);
+    train(&recipe, &whole).unwrap();
+    let (boundaries, expected) = (boundary::crossed(), result(&whole, 6));
+    let (mut refused, mut unharmed) = (0, 0);
+    for number in (1..=boundaries).step_by(every(boundaries as usize / 8)) {
+        let root = dir.path().join("refused");
+        let _ = std::fs::remove_dir_all(&root);
+        let (fault, cause) = REFUSALS[number as usize % 3];
+        boundary::at(Some((number, fault)));
+        let outcome = train(&recipe, &root);
+        boundary::at(None);
+        match outcome {
+            Ok(()) => unharmed += 1,
+            Err(message) => {
+                assert!(message.contains(cause) && message.lines().count() == 1, "boundary {number}: {message}");
+                refused += 1;
+            }
+        }
+        train(&recipe, &root).unwrap();
+        assert!(result(&root, 6) == expected, "boundary {number}, {fault:?}: a silent wrong run");
+    }
+    println!("{boundaries} boundaries: {refused} refused with their cause, {unharmed} unharmed, 0 wrong");
+    assert!(boundaries > 100 && refused > unharmed);
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = small(dir.path());
+    let root = dir.path().join("text.txt/run"); // below a plain file, where even root can make none
+    let message = train(&recipe, &root).unwrap_err();
+    assert!(message.contains("cannot create the directory") && message.contains("text.txt/run"), "{message}");
+    assert_eq!(message.lines().count(), 1);
+}
+
+#[test]
+fn what_reads_a_finished_run_takes_nothing_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = small(dir.path());
+    let root = dir.path().join("run");
+    train(&recipe, &root).unwrap();
+    let expected = Trained::load(&root).unwrap().parameters;
+    let mut refused = 0;
+    for artifact in ["tokenizer.json", ARTIFACTS[9], ARTIFACTS[10], ARTIFACTS[11]] {
+        let good = std::fs::read(root.join(artifact)).unwrap();
+        for fault in FAULTS {
+            fault.happen(&root.join(artifact));
+            let message = Trained::load(&root).err().unwrap_or_else(|| panic!("{fault:?} × {artifact}")).to_string();
+            assert_eq!(message.lines().count(), 1, "{message}");
+            refused += 1;
+            let _ = std::fs::remove_dir(root.join(artifact));
+            std::fs::write(root.join(artifact), &good).unwrap();
+        }
+    }
+    // The recipe says which checkpoint is the last: one that is not there is refused too.
+    for (from, to) in [("steps = 6", "steps = 7"), ("steps = 6", "stops = 6")] {
+        let text = std::fs::read_to_string(root.join("recipe.toml")).unwrap();
+        std::fs::write(root.join("recipe.toml"), text.replace(from, to)).unwrap();
+        assert!(Trained::load(&root).is_err(), "{to}");
+        std::fs::write(root.join("recipe.toml"), text).unwrap();
+        refused += 1;
+    }
+    println!("{refused} refused");
+    assert_eq!(Trained::load(&root).unwrap().parameters, expected);
+}
+
+#[test]
+fn a_checkpoint_of_another_version_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = small(dir.path());
+    let root = dir.path().join("run");
+    train(&recipe, &root).unwrap();
+    let path = root.join(ARTIFACTS[11]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\"format\": 1"));
+    std::fs::write(&path, text.replace("\"format\": 1", "\"format\": 9")).unwrap();
+    let message = train(&recipe, &root).unwrap_err();
+    assert!(message.contains("format 9") && message.contains("use the program that wrote it"), "{message}");
+    assert!(root.join(ARTIFACTS[9]).exists(), "nothing was removed");
+}
+
+/// What the figures of a run are drawn from, and the figures.
+#[test]
+fn a_fault_in_what_figures_are_drawn_from_changes_no_figure() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = crate::pipeline::recipe(17);
+    let whole = dir.path().join("whole");
+    crate::pipeline::run(recipe.clone(), &whole);
+    let drawn = |root: &Path| {
+        let mut names: Vec<PathBuf> =
+            std::fs::read_dir(root.join("figures")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        names.sort_unstable();
+        names.iter().map(|path| hash_bytes(&std::fs::read(path).unwrap())).collect::<Vec<_>>()
+    };
+    let (expected, root) = (drawn(&whole), dir.path().join("damaged"));
+    let (mut refused, mut good) = (0, 0);
+    let inputs =
+        ["eval.json", "fertility.json", "balance.json", "metrics.jsonl", "corpus/report.json", "figures/loss.csv"];
+    for (i, artifact) in inputs.into_iter().enumerate() {
+        let _ = std::fs::remove_dir_all(&root);
+        copy(&whole, &root);
+        let fault = FAULTS[i % 5];
+        fault.happen(&root.join(artifact));
+        let options = Options { run_dir: Some(root.clone()), mirror: None, force: false };
+        let outcome = Pipeline::open(recipe.clone(), &options).and_then(|mut pipeline| pipeline.reproduce());
+        match outcome {
+            Ok(_) => {
+                assert!(drawn(&root) == expected, "{fault:?} × {artifact}");
+                good += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains(artifact), "{fault:?} × {artifact}: {error}");
+                refused += 1;
+            }
+        }
+    }
+    println!("{refused} refused with their cause, {good} made good, 0 wrong");
 }

@@ -86,16 +86,21 @@ fn killed_at_random_moments_it_goes_on_to_the_same_bits() {
 }
 
 #[test]
-fn sigterm_saves_first_and_loses_no_step() {
+fn asked_to_stop_it_saves_first_and_repeats_no_step() {
     let dir = tempfile::tempdir().unwrap();
     let (recipe, whole, _) = prepared(dir.path());
-    let root = dir.path().join("asked");
-    let child = start(&recipe, &root);
+    for signal in ["-TERM", "-INT"] {
+        stop_with(signal, &recipe, &whole, &dir.path().join(signal));
+    }
+}
+
+fn stop_with(signal: &str, recipe: &Path, whole: &Path, root: &Path) {
+    let child = start(recipe, root);
     let started = Instant::now();
-    while rows(&root) < 4 && started.elapsed() < Duration::from_secs(60) {
+    while rows(root) < 4 && started.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);
@@ -103,6 +108,6 @@ fn sigterm_saves_first_and_loses_no_step() {
         let done = read_metrics(&root.join("metrics.jsonl")).unwrap().len() as u64;
         assert_eq!(done, checkpointed(&root), "no step is repeated");
     }
-    finish(&recipe, &root);
-    assert_eq!(result(&root, 120), result(&whole, 120));
+    finish(recipe, root);
+    assert_eq!(result(root, 120), result(whole, 120));
 }
