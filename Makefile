@@ -26,9 +26,12 @@ defects-store: ; $(SHIKHA) defects --store defects/outcomes.json && $(SHIKHA) fi
 defects-matrix: ; defects/matrix/run.sh
 defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored
 bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench && cargo bench --locked --bench ops -- $(CURDIR)/checkpoints/bench && $(SHIKHA) bench cost --store checkpoints/bench/cost.json && $(SHIKHA) figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
-# Every boundary below the artifact layer and 200 random moments; then 5,000 damaged forms of each file that is read.
-kill: ; SHIKHA_EVERY_BOUNDARY=1 SHIKHA_KILLS=$${SHIKHA_KILLS:-200} cargo test --release --locked --test all robust -- --nocapture --skip robust_parsers
-fuzz: ; SHIKHA_FORMS=$${SHIKHA_FORMS:-5000} cargo test --release --locked --test all robust_parsers -- --nocapture
+# Every boundary below the artifact layer and 200 random moments; then, for `fuzz`, so many seconds of damaged forms for
+# each parser that reads a user's file.
+kill: ; SHIKHA_EVERY_BOUNDARY=1 SHIKHA_KILLS=$${SHIKHA_KILLS:-200} cargo test --release --locked --test all robust -- --nocapture --skip robust_parsers --skip robust_load
+fuzz: ; SHIKHA_FUZZ_SECONDS=$${SHIKHA_FUZZ_SECONDS:-600} cargo test --release --locked --test all robust_parsers -- --nocapture --test-threads=1
+# A line of 2 GB, ten million documents of a word, 50,000 near duplicates: from text to shards in a gigabyte.
+load: ; cargo test --release --locked --test all a_full_load -- --ignored --nocapture
 # The kernels as PTX, and what they take of a device; needs no GPU. `cuda/build.sh --check` only compares.
 ptx: ; cuda/build.sh
 # Compiled for the CPU of this machine alone; the vector code is chosen at run time anyway, so little is gained.

@@ -58,8 +58,12 @@ mod report;
 mod robust;
 #[path = "all/robust_faults.rs"]
 mod robust_faults;
+#[path = "all/robust_fuzz.rs"]
+mod robust_fuzz;
 #[path = "all/robust_kill.rs"]
 mod robust_kill;
+#[path = "all/robust_load.rs"]
+mod robust_load;
 #[path = "all/robust_numbers.rs"]
 mod robust_numbers;
 #[path = "all/robust_parsers.rs"]

@@ -6,6 +6,7 @@ use shikha::progress::Progress;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::time::Duration;
 
 const COMMIT: &str = "0123456789012345678901234567890123456789";
 /// A path that has to be percent-encoded.
@@ -42,8 +43,9 @@ fn published() -> Published {
 impl Published {
     /// Downloads from a server of these manners.
     fn download(&self, manners: Vec<Manner>) -> Downloaded {
+        let drips = manners.contains(&Manner::Drips);
         let (address, server) = serve(self.mirror.path(), manners);
-        let patience = std::time::Duration::from_millis(300);
+        let patience = Duration::from_millis(if drips { 300 } else { 20_000 });
         let store = Store::new(None, self.cache.path().into()).with_base_url(&address).with_patience(patience);
         let source = &self.manifest.sources[0];
         let result = store.bytes(source, &source.files[0]).map_err(|e| {
@@ -51,6 +53,8 @@ impl Published {
             assert_eq!(message.lines().count(), 1, "{message}");
             message
         });
+        // A server that waits for more requests is told that there are none.
+        drop(TcpStream::connect(address.trim_start_matches("http://")));
         (server.join().unwrap(), result)
     }
 
@@ -242,12 +246,12 @@ fn serve(folder: &Path, manners: Vec<Manner>) -> (String, std::thread::JoinHandl
     let folder = folder.to_path_buf();
     let handle = std::thread::spawn(move || {
         let answer_one = |manner| answer(&folder, listener.accept().unwrap().0, manner);
-        manners.into_iter().map(answer_one).collect()
+        manners.into_iter().map_while(answer_one).collect()
     });
     (address, handle)
 }
 
-fn answer(folder: &Path, mut stream: TcpStream, manner: Manner) -> (String, usize) {
+fn answer(folder: &Path, mut stream: TcpStream, manner: Manner) -> Option<(String, usize)> {
     let mut request = BufReader::new(stream.try_clone().unwrap());
     let (mut line, mut path, mut from) = (String::new(), String::new(), 0);
     while request.read_line(&mut line).unwrap() > 0 && line.trim() != "" {
@@ -259,24 +263,27 @@ fn answer(folder: &Path, mut stream: TcpStream, manner: Manner) -> (String, usiz
         }
         line.clear();
     }
+    if path.is_empty() {
+        return None;
+    }
     if manner == Manner::Drips {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
         while stream.write_all(b"x").is_ok() {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
-        return (path, from);
+        return Some((path, from));
     }
     if manner == Manner::EndlessHead {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
         let line = format!("X-A: {}\r\n", "a".repeat(1 << 16));
         let _ = (0..1 << 14).try_for_each(|_| stream.write_all(line.as_bytes()));
-        return (path, from);
+        return Some((path, from));
     }
     let (head, body) = response(folder, &path, from, manner);
     // The client may close first when it has seen enough.
     let _ = stream.write_all(format!("HTTP/1.1 {head}Connection: close\r\n\r\n").as_bytes());
     let _ = stream.write_all(&body);
-    (path, from)
+    Some((path, from))
 }
 
 fn response(folder: &Path, path: &str, from: usize, manner: Manner) -> (String, Vec<u8>) {

@@ -106,7 +106,7 @@ fn stop_with(signal: &str, recipe: &Path, whole: &Path, root: &Path) {
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(text.contains("everything is saved"), "{text}");
         let done = read_metrics(&root.join("metrics.jsonl")).unwrap().len() as u64;
-        assert_eq!(done, checkpointed(&root), "no step is repeated");
+        assert_eq!(done, checkpointed(root), "no step is repeated");
     }
     finish(recipe, root);
     assert_eq!(result(root, 120), result(whole, 120));

@@ -12,6 +12,8 @@ enum Kind {
     Padding,
     /// One token, again and again.
     Repeated,
+    /// Another token after each than the one that was learnt.
+    Surprising,
 }
 
 /// The toy's batches, some of them replaced.
@@ -27,6 +29,7 @@ impl Batches for Odd<'_> {
         if self.at.contains(&n) {
             match self.kind {
                 Kind::Padding => batch.targets.fill(IGNORE),
+                Kind::Surprising => batch.targets.iter_mut().for_each(|token| *token = (*token + 17) % 40),
                 Kind::Repeated => {
                     batch.inputs.fill(7);
                     batch.targets.fill(7);
@@ -120,43 +123,48 @@ fn one_token_again_and_again_is_a_step_like_any_other() {
     assert!(found[6].loss < found[5].loss, "the second such batch is easier: {:?} {:?}", found[5].loss, found[6].loss);
 }
 
-/// A run of 40 steps that has learnt something after 30 of them.
+/// A run that has learnt the toy after a hundred steps.
 fn learnt() -> Job {
     let mut job = job(1);
-    (job.recipe.checkpoint_every, job.recipe.validate_every, job.recipe.keep_last) = (1, 20, 50);
+    (job.recipe.steps, job.recipe.checkpoint_every) = (130, 1);
+    (job.recipe.validate_every, job.recipe.keep_last) = (65, 130);
     job
 }
 
 #[test]
 fn a_loss_that_jumps_is_skipped_recorded_and_harms_nothing() {
     let job = learnt();
-    let data = Odd { job: &job, at: &[35], kind: Kind::Repeated };
+    let data = Odd { job: &job, at: &[120], kind: Kind::Surprising };
     let (whole, pieces) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     assert_eq!(run(&data, whole.path(), false).unwrap(), Outcome::Finished);
     let found = rows(whole.path());
     let skipped: Vec<&Row> = found.iter().filter(|row| row.skipped).collect();
-    assert_eq!(skipped.iter().map(|row| row.step).collect::<Vec<_>>(), [36]);
-    let (before, spike) = (found[34].loss.unwrap(), skipped[0].loss.unwrap());
+    assert_eq!(skipped.iter().map(|row| row.step).collect::<Vec<_>>(), [121], "{:?}", found[120]);
+    let (before, spike) = (found[119].loss.unwrap(), skipped[0].loss.unwrap());
     assert!(spike > before + 2.0, "the row keeps the loss that jumped: {before} {spike}");
-    assert_eq!(at(whole.path(), 36).content_hash(), at(whole.path(), 35).content_hash());
-    assert!(found[36].loss.unwrap() < before + 1.0, "and the run goes on where it was");
+    assert_eq!(at(whole.path(), 121).content_hash(), at(whole.path(), 120).content_hash());
+    assert!(found[121].loss.unwrap() < before + 1.0, "and the run goes on where it was");
     // Interrupted just before, at and after it: the same judgement, the same bits.
-    for _ in 0..40 {
+    crate::robust_faults::copy(whole.path(), pieces.path());
+    for step in 119..=130 {
+        std::fs::remove_dir_all(pieces.path().join(format!("checkpoints/step-{step:06}"))).unwrap();
+    }
+    for _ in 118..130 {
         run(&data, pieces.path(), true).unwrap();
     }
-    assert_eq!(at(pieces.path(), 40).content_hash(), at(whole.path(), 40).content_hash());
+    assert_eq!(at(pieces.path(), 130).content_hash(), at(whole.path(), 130).content_hash());
     assert_eq!(deterministic_hash(&rows(pieces.path())), deterministic_hash(&found));
 }
 
 #[test]
 fn a_loss_that_stays_up_stops_the_run() {
     let job = learnt();
-    let data = Odd { job: &job, at: &[33, 34, 35, 36, 37], kind: Kind::Repeated };
+    let data = Odd { job: &job, at: &[120, 121, 122, 123, 124], kind: Kind::Surprising };
     let dir = tempfile::tempdir().unwrap();
     let error = run(&data, dir.path(), false).unwrap_err();
-    assert!(matches!(error, TrainError::Spike { step: 38, count: 5, loss, usual } if loss > usual + 2.0), "{error}");
+    assert!(matches!(error, TrainError::Spike { step: 125, count: 5, loss, usual } if loss > usual + 2.0), "{error}");
     assert!(error.to_string().contains("far above the usual"), "{error}");
-    assert_eq!(at(dir.path(), 37).content_hash(), at(dir.path(), 33).content_hash());
+    assert_eq!(at(dir.path(), 124).content_hash(), at(dir.path(), 120).content_hash());
 }
 
 #[test]
@@ -183,10 +191,11 @@ fn parameters_that_give_no_numbers_move_nothing_and_are_never_saved() {
                     assert!(rows(dir.path()).iter().skip(5).all(|row| row.skipped || row.loss.is_some()), "{name}");
                 }
                 Err(error) => {
-                    let stated = matches!(
-                        error,
-                        TrainError::NotFinite { .. } | TrainError::Diverged { .. } | TrainError::Spike { .. }
-                    );
+                    let stated = match &error {
+                        TrainError::NothingUsable { .. } => !poison.is_finite(), // refused before a step
+                        TrainError::NotFinite { .. } | TrainError::Diverged { .. } | TrainError::Spike { .. } => true,
+                        _ => false,
+                    };
                     assert!(stated, "{name}: {error}");
                     stopped += 1;
                 }
