@@ -6,7 +6,7 @@ endif
 SHIKHA = cargo run --release --locked --quiet --
 KERNEL = cd notebooks/kernel && cargo run --release --locked --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-matrix defects-reproducers bench native ptx notebooks notebooks-check notebooks-test jupyter
+.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-matrix defects-reproducers bench kill fuzz load native ptx notebooks notebooks-check notebooks-test jupyter
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -34,6 +34,12 @@ defects-meter: ; $(BUILD_BURN) && RAYON_NUM_THREADS=1 $(BURN) --meter > runs/met
 defects-matrix: ; defects/matrix/run.sh
 defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored && cd burn && cargo test --release --locked -p shikha-burn-defects --test entries every_reproducer -- --ignored
 bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench && cargo bench --locked --bench ops -- $(CURDIR)/checkpoints/bench && $(SHIKHA) bench cost --store checkpoints/bench/cost.json && $(SHIKHA) figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
+# Every boundary below the artifact layer and 200 random moments; then, for `fuzz`, so many seconds of damaged forms for
+# each parser that reads a user's file.
+kill: ; SHIKHA_EVERY_BOUNDARY=1 SHIKHA_KILLS=$${SHIKHA_KILLS:-200} cargo test --release --locked --test all robust -- --nocapture --skip robust_parsers --skip robust_load
+fuzz: ; SHIKHA_FUZZ_SECONDS=$${SHIKHA_FUZZ_SECONDS:-600} cargo test --release --locked --test all robust_parsers -- --nocapture --test-threads=1
+# A line of 2 GB, ten million documents of a word, 50,000 near duplicates: from text to shards in a gigabyte.
+load: ; cargo test --release --locked --test all a_full_load -- --ignored --nocapture
 # The kernels as PTX, and what they take of a device; needs no GPU. `cuda/build.sh --check` only compares.
 ptx: ; cuda/build.sh
 # Compiled for the CPU of this machine alone; the vector code is chosen at run time anyway, so little is gained.

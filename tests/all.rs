@@ -56,6 +56,22 @@ mod paper;
 mod pipeline;
 #[path = "all/report.rs"]
 mod report;
+#[path = "all/robust.rs"]
+mod robust;
+#[path = "all/robust_faults.rs"]
+mod robust_faults;
+#[path = "all/robust_fuzz.rs"]
+mod robust_fuzz;
+#[path = "all/robust_kill.rs"]
+mod robust_kill;
+#[path = "all/robust_load.rs"]
+mod robust_load;
+#[path = "all/robust_numbers.rs"]
+mod robust_numbers;
+#[path = "all/robust_parsers.rs"]
+mod robust_parsers;
+#[path = "all/robust_unsafe.rs"]
+mod robust_unsafe;
 #[path = "all/study.rs"]
 mod study;
 #[path = "all/tokenizer.rs"]

@@ -1,5 +1,6 @@
 //! SHA-256, as reviewers check it with `sha256sum -c`.
 
+use super::boundary::guard;
 use crate::error::FileError;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -24,7 +25,7 @@ pub fn hash_bytes(bytes: &[u8]) -> Hash {
 pub fn hash_file(path: &Path) -> Result<Hash, FileError> {
     let mut file = std::fs::File::open(path).map_err(FileError::at("open", path))?;
     let mut hasher = Sha256::new();
-    std::io::copy(&mut file, &mut hasher).map_err(FileError::at("read", path))?;
+    guard(|| std::io::copy(&mut file, &mut hasher)).map_err(FileError::at("read", path))?;
     Ok(Hash(hasher.finalize().into()))
 }
 

@@ -4,6 +4,7 @@
 //! directory, fsync, rename, fsync of the directory. A [`RunDir`] is held by one process at a time
 //! and keeps `run.lock`: a hash per artifact and the hashes of what it was made from.
 
+pub mod boundary;
 mod hash;
 mod run_dir;
 
@@ -11,9 +12,14 @@ pub use hash::{Hash, hash_bytes, hash_file};
 pub use run_dir::{ArtifactError, Made, RunDir, Stage};
 
 use crate::error::FileError;
+use boundary::{Guarded, guard};
 use std::fs::File;
-use std::io::Write;
-use std::path::Path;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// How the names of files begin that are not finished.
+const PARTIAL: &str = ".partial-";
 
 /// Writes `bytes` to `path` so that a reader sees the old file or the whole new one, never a part.
 ///
@@ -31,19 +37,54 @@ pub fn write_atomic_with(
     path: &Path,
     produce: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), FileError> {
-    let directory = parent(path);
-    std::fs::create_dir_all(directory).map_err(FileError::at("create the directory", directory))?;
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".partial-")
-        .tempfile_in(directory)
-        .map_err(FileError::at("write in", directory))?;
-    let mut buffer = std::io::BufWriter::with_capacity(1 << 16, temporary.as_file_mut());
-    produce(&mut buffer).and_then(|()| buffer.flush()).map_err(FileError::at("write", path))?;
-    drop(buffer);
-    set_permissions(temporary.as_file()).map_err(FileError::at("write", path))?;
-    temporary.as_file().sync_all().map_err(FileError::at("write", path))?;
-    temporary.persist(path).map_err(|e| FileError::at("replace", path)(e.error))?;
-    sync_directory(directory)
+    let mut file = AtomicFile::create(path)?;
+    produce(&mut file.buffer).map_err(FileError::at("write", path))?;
+    file.finish()
+}
+
+/// A file that is written piece by piece and is in its place once it is [finished](AtomicFile::finish); dropped
+/// before, it leaves nothing.
+pub struct AtomicFile {
+    path: PathBuf,
+    buffer: BufWriter<Guarded<NamedTempFile>>,
+}
+
+impl AtomicFile {
+    /// Starts the file that will be at `path`.
+    ///
+    /// # Errors
+    /// [`FileError`] when the directory cannot be made or written.
+    pub fn create(path: &Path) -> Result<Self, FileError> {
+        let directory = parent(path);
+        guard(|| std::fs::create_dir_all(directory)).map_err(FileError::at("create the directory", directory))?;
+        let temporary = guard(|| tempfile::Builder::new().prefix(PARTIAL).tempfile_in(directory))
+            .map_err(FileError::at("write in", directory))?;
+        Ok(AtomicFile { path: path.to_path_buf(), buffer: BufWriter::with_capacity(1 << 16, Guarded(temporary)) })
+    }
+
+    /// Puts the whole file in place, on the disk.
+    ///
+    /// # Errors
+    /// [`FileError`] when writing fails; an old file is left as it was.
+    pub fn finish(self) -> Result<(), FileError> {
+        let path = self.path;
+        let flushed = self.buffer.into_inner().map_err(std::io::IntoInnerError::into_error);
+        let temporary = flushed.map_err(FileError::at("write", &path))?.0;
+        set_permissions(temporary.as_file()).map_err(FileError::at("write", &path))?;
+        guard(|| temporary.as_file().sync_all()).map_err(FileError::at("write", &path))?;
+        guard(|| temporary.persist(&path).map_err(|e| e.error)).map_err(FileError::at("replace", &path))?;
+        sync_directory(parent(&path))
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.buffer.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.buffer.flush()
+    }
 }
 
 /// Makes a rename inside `directory` survive a power cut.
@@ -51,7 +92,7 @@ pub fn write_atomic_with(
 /// # Errors
 /// [`FileError`] when the directory cannot be opened or synced.
 pub fn sync_directory(directory: &Path) -> Result<(), FileError> {
-    File::open(directory).and_then(|d| d.sync_all()).map_err(FileError::at("sync", directory))
+    guard(|| File::open(directory)?.sync_all()).map_err(FileError::at("sync", directory))
 }
 
 fn parent(path: &Path) -> &Path {

@@ -1,6 +1,6 @@
 //! The run directory: everything of one run, and the ledger of what made what.
 
-use super::{Hash, hash_file, write_atomic};
+use super::{Hash, PARTIAL, hash_bytes, hash_file, write_atomic};
 use crate::error::FileError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -41,6 +41,9 @@ struct Record {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Ledger {
+    /// Hash over the stages: a flipped bit must not make an old artifact pass for a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sha256: Option<Hash>,
     stages: BTreeMap<String, Record>,
 }
 
@@ -87,6 +90,7 @@ impl RunDir {
             Err(TryLockError::WouldBlock) => return Err(ArtifactError::InUse(root.to_path_buf())),
             Err(TryLockError::Error(e)) => return Err(FileError::at("lock", &hold_path)(e).into()),
         }
+        remove_partial(root, 1)?;
         Ok(RunDir { root: root.to_path_buf(), ledger: read_ledger(root)?, force, _hold: hold })
     }
 
@@ -143,6 +147,7 @@ impl RunDir {
         }
         let record = Record { inputs: stage.inputs.clone(), outputs };
         self.ledger.stages.insert(stage.name.to_owned(), record);
+        self.ledger.sha256 = Some(seal(&self.ledger.stages));
         let text = toml::to_string_pretty(&self.ledger).unwrap_or_else(|e| unreachable!("a ledger is plain data: {e}"));
         write_atomic(&self.root.join(LEDGER), text.as_bytes())?;
         Ok(())
@@ -155,20 +160,47 @@ fn sorted(names: &[String]) -> Vec<String> {
     names
 }
 
+fn seal(stages: &BTreeMap<String, Record>) -> Hash {
+    hash_bytes(&serde_json::to_vec(stages).unwrap_or_else(|e| unreachable!("a ledger is plain data: {e}")))
+}
+
 fn read_ledger(root: &Path) -> Result<Ledger, ArtifactError> {
     let path = root.join(LEDGER);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => toml::from_str(&text)
-            .map_err(|e| ArtifactError::Ledger { path, message: crate::recipe::one_line(&e.to_string()) }),
+    match std::fs::read(&path) {
+        Ok(text) => parse_ledger(&text).map_err(|message| ArtifactError::Ledger { path, message }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Ledger::default()),
         Err(e) => Err(FileError::at("read", &path)(e).into()),
     }
 }
 
+fn parse_ledger(text: &[u8]) -> Result<Ledger, String> {
+    let text = std::str::from_utf8(text).map_err(|_| "it is no UTF-8 text".to_owned())?;
+    let ledger: Ledger = toml::from_str(text).map_err(|e| crate::recipe::one_line(&e.to_string()))?;
+    match ledger.sha256 {
+        Some(stated) if stated != seal(&ledger.stages) => {
+            Err("it was altered: its content does not fit its sha256".to_owned())
+        }
+        _ => Ok(ledger),
+    }
+}
+
+/// Removes the halves of files that a killed process left in the directory and the folders in it.
+fn remove_partial(directory: &Path, depth: usize) -> Result<(), FileError> {
+    for entry in std::fs::read_dir(directory).map_err(FileError::at("read", directory))? {
+        let entry = entry.map_err(FileError::at("read", directory))?;
+        let (path, kind) = (entry.path(), entry.file_type().map_err(FileError::at("read", directory))?);
+        if kind.is_dir() && depth > 0 {
+            remove_partial(&path, depth - 1)?;
+        } else if kind.is_file() && entry.file_name().to_string_lossy().starts_with(PARTIAL) {
+            std::fs::remove_file(&path).map_err(FileError::at("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifact::hash_bytes;
 
     fn stage<'a>(input: &[u8]) -> Stage<'a> {
         Stage {
@@ -211,8 +243,39 @@ mod tests {
     #[test]
     fn a_damaged_ledger_is_named() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join(LEDGER), "stages = 3").unwrap();
-        let message = RunDir::open(dir.path(), false).unwrap_err().to_string();
-        assert!(message.contains("run.lock") && message.contains("delete it"), "{message}");
+        let path = dir.path().join(LEDGER);
+        let refused = |content: &[u8]| {
+            std::fs::write(&path, content).unwrap();
+            let message = RunDir::open(dir.path(), false).unwrap_err().to_string();
+            assert!(message.contains("run.lock") && message.contains("delete it"), "{message}");
+        };
+        refused(b"stages = 3");
+        refused(&[0xff, 0xfe]);
+        std::fs::remove_file(&path).unwrap();
+        run(dir.path(), b"a", false);
+        let good = std::fs::read(&path).unwrap();
+        let mut silent = 0;
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            std::fs::write(&path, &bad).unwrap();
+            if let Ok(found) = RunDir::open(dir.path(), false) {
+                silent += usize::from(found.is_due(&stage(b"a")));
+            }
+        }
+        assert_eq!(silent, 0, "a bit that is read is covered by the hash");
+    }
+
+    #[test]
+    fn rubbish_of_a_killed_write_is_cleared_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let shards = dir.path().join("shards");
+        std::fs::create_dir(&shards).unwrap();
+        for path in [dir.path().join(".partial-x"), shards.join(".partial-y"), shards.join("whole")] {
+            std::fs::write(path, b"x").unwrap();
+        }
+        let held = RunDir::open(dir.path(), false).unwrap();
+        assert!(!held.path(".partial-x").exists() && !held.path("shards/.partial-y").exists());
+        assert!(held.path("shards/whole").exists());
     }
 }

@@ -27,44 +27,76 @@ pub struct LanguageBalance {
     pub token_share: f64,
 }
 
-/// As many of `documents` as give the shares of `mix` in characters: all of the language that is short,
-/// and of the others every so many, so that all parts of them stay. Languages outside `mix` are left out.
-pub fn to_mix<'a>(documents: &'a [Document], mix: &BTreeMap<String, f64>) -> Vec<&'a Document> {
-    let mut characters: BTreeMap<&str, f64> = BTreeMap::new();
-    for document in documents {
-        *characters.entry(&document.language).or_default() += document.text.chars().count() as f64;
+/// Which documents give the shares of a mix in characters: all of the language that is short, and of the
+/// others every so many, so that all parts of them stay. Languages outside the mix are left out.
+pub struct MixFilter<'a> {
+    mix: &'a BTreeMap<String, f64>,
+    /// Characters that there are, that were seen and that were taken, by language.
+    there: BTreeMap<String, f64>,
+    seen: BTreeMap<String, f64>,
+    taken: BTreeMap<String, f64>,
+    whole: f64,
+}
+
+impl<'a> MixFilter<'a> {
+    /// A filter for documents that have so many characters `there` by language.
+    pub fn new(mix: &'a BTreeMap<String, f64>, there: BTreeMap<String, f64>) -> Self {
+        let of = |language: &str| there.get(language).copied().unwrap_or(0.0);
+        let whole = mix.iter().map(|(language, share)| of(language) / share).fold(f64::INFINITY, f64::min);
+        MixFilter { mix, there, seen: BTreeMap::new(), taken: BTreeMap::new(), whole }
     }
-    let of = |language: &str| characters.get(language).copied().unwrap_or(0.0);
-    let whole = mix.iter().map(|(language, share)| of(language) / share).fold(f64::INFINITY, f64::min);
-    let (mut seen, mut kept) = (BTreeMap::<&str, f64>::new(), BTreeMap::<&str, f64>::new());
-    let wanted = |document: &&'a Document| {
-        let Some(share) = mix.get(&document.language) else { return false };
+
+    /// Whether the next document is taken.
+    pub fn takes(&mut self, document: &Document) -> bool {
+        let Some(share) = self.mix.get(&document.language) else { return false };
         let size = document.text.chars().count() as f64;
-        let (seen, kept) = (seen.entry(&document.language).or_default(), kept.entry(&document.language).or_default());
+        let seen = self.seen.entry(document.language.clone()).or_default();
+        let taken = self.taken.entry(document.language.clone()).or_default();
         *seen += size;
+        let there = self.there.get(&document.language).copied().unwrap_or(0.0);
         // Half a document of play, so that the sum errs to neither side.
-        let keep = *kept + size / 2.0 <= *seen * (whole * share / of(&document.language)).min(1.0);
-        *kept += if keep { size } else { 0.0 };
-        keep
-    };
-    documents.iter().filter(wanted).collect()
+        let is_taken = *taken + size / 2.0 <= *seen * (self.whole * share / there).min(1.0);
+        *taken += if is_taken { size } else { 0.0 };
+        is_taken
+    }
+}
+
+/// As many of `documents` as [`MixFilter`] takes.
+pub fn to_mix<'a>(documents: &'a [Document], mix: &BTreeMap<String, f64>) -> Vec<&'a Document> {
+    let mut there: BTreeMap<String, f64> = BTreeMap::new();
+    for document in documents {
+        *there.entry(document.language.clone()).or_default() += document.text.chars().count() as f64;
+    }
+    let mut filter = MixFilter::new(mix, there);
+    documents.iter().filter(|document| filter.takes(document)).collect()
 }
 
 /// The balance of `documents`, one row a language in alphabetical order; `tokens` is the number of
 /// tokens of each language (those of its shard).
 pub fn measure(documents: &[Document], tokens: &BTreeMap<String, u64>) -> Vec<LanguageBalance> {
-    let mut rows: BTreeMap<&str, LanguageBalance> = BTreeMap::new();
-    for document in documents {
-        let row = rows.entry(&document.language).or_default();
+    let mut sizes = BTreeMap::new();
+    documents.iter().for_each(|document| count(&mut sizes, document));
+    shares(sizes, tokens)
+}
+
+/// Adds a document to the sizes by language.
+pub fn count(sizes: &mut BTreeMap<String, LanguageBalance>, document: &Document) {
+    if !sizes.contains_key(&document.language) {
+        sizes.insert(document.language.clone(), LanguageBalance::default());
+    }
+    if let Some(row) = sizes.get_mut(&document.language) {
         row.documents += 1;
         row.characters += document.text.chars().count() as u64;
         row.bytes += document.text.len() as u64;
     }
+}
+
+/// The balance of documents that were counted, as [`measure`].
+pub fn shares(mut sizes: BTreeMap<String, LanguageBalance>, tokens: &BTreeMap<String, u64>) -> Vec<LanguageBalance> {
     for (language, &count) in tokens {
-        rows.entry(language).or_default().tokens = count;
+        sizes.entry(language.clone()).or_default().tokens = count;
     }
-    let mut rows: Vec<_> =
-        rows.into_iter().map(|(language, row)| LanguageBalance { language: language.to_owned(), ..row }).collect();
+    let mut rows: Vec<_> = sizes.into_iter().map(|(language, row)| LanguageBalance { language, ..row }).collect();
     let total = |size: fn(&LanguageBalance) -> u64| rows.iter().map(size).sum::<u64>().max(1) as f64;
     let (characters, bytes, tokens) = (total(|r| r.characters), total(|r| r.bytes), total(|r| r.tokens));
     for row in &mut rows {

@@ -7,14 +7,15 @@
 use super::Document;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The windows no training document may contain, as 64-bit hashes.
 #[derive(Debug, Clone)]
 pub struct Protected {
     window: usize,
-    hashes: HashSet<u64>,
+    /// In order, each once: a fraction of the memory of a hash set.
+    hashes: Vec<u64>,
 }
 
 /// What the scan dropped.
@@ -44,23 +45,50 @@ pub struct Example {
 impl Protected {
     /// The windows of `window` words (at least 1) of all `texts`.
     pub fn new<'a>(texts: impl Iterator<Item = &'a str>, window: usize) -> Self {
-        let window = window.max(1);
-        let hashes = texts.flat_map(|text| windows(&words(text), window)).collect();
-        Protected { window, hashes }
+        let mut protected = Protected::empty(window);
+        texts.for_each(|text| protected.add(text));
+        protected.seal();
+        protected
+    }
+
+    /// Nothing is protected yet.
+    pub(super) fn empty(window: usize) -> Self {
+        Protected { window: window.max(1), hashes: Vec::new() }
+    }
+
+    /// Adds a text; its windows are found once the whole is [sealed](Protected::seal).
+    pub(super) fn add(&mut self, text: &str) {
+        self.hashes.extend(windows(&words(text), self.window));
+    }
+
+    /// Puts the windows in order.
+    pub(super) fn seal(&mut self) {
+        self.hashes.par_sort_unstable();
+        self.hashes.dedup();
     }
 
     /// The first window `text` shares with the protected texts, as words.
     pub fn find(&self, text: &str) -> Option<String> {
         let words = words(text);
-        let at = windows(&words, self.window).into_iter().position(|hash| self.hashes.contains(&hash))?;
+        let at = windows(&words, self.window).into_iter().position(|hash| self.hashes.binary_search(&hash).is_ok())?;
         Some(words[at..at + self.window].join(" "))
     }
 
     /// For each document the window it shares with protected text, if any, and the report on them.
     pub fn scan(&self, documents: &[Document]) -> (Vec<bool>, ContaminationReport) {
-        let found: Vec<Option<String>> = documents.par_iter().map(|d| self.find(&d.text)).collect();
+        let mut report = self.report();
+        (self.scan_into(documents, &mut report), report)
+    }
+
+    /// The report on no documents.
+    pub(super) fn report(&self) -> ContaminationReport {
         let protected_windows = self.hashes.len() as u64;
-        let mut report = ContaminationReport { window: self.window, protected_windows, ..Default::default() };
+        ContaminationReport { window: self.window, protected_windows, ..Default::default() }
+    }
+
+    /// As [`Protected::scan`], adding to the report on the documents before these.
+    pub(super) fn scan_into(&self, documents: &[Document], report: &mut ContaminationReport) -> Vec<bool> {
+        let found: Vec<Option<String>> = documents.par_iter().map(|d| self.find(&d.text)).collect();
         for (document, window) in documents.iter().zip(&found) {
             if let Some(window) = window {
                 *report.dropped.entry(document.source.clone()).or_default() += 1;
@@ -68,7 +96,7 @@ impl Protected {
                 report.example.get_or_insert_with(example);
             }
         }
-        (found.into_iter().map(|window| window.is_some()).collect(), report)
+        found.into_iter().map(|window| window.is_some()).collect()
     }
 }
 

@@ -17,9 +17,10 @@ mod prepare_report;
 pub mod shard;
 pub mod source;
 pub mod split;
+mod spool;
 
 pub use document::{Document, ParallelPair, ParallelSet};
 pub use error::CorpusError;
-pub use lines::{read_documents, write_documents};
-pub use prepare::{Prepared, prepare, prepare_documents};
+pub use lines::{DocumentWriter, Documents, chunks, documents, read_documents, write_documents};
+pub use prepare::{Prepared, Sink, prepare, prepare_documents, prepare_into};
 pub use prepare_report::{Amount, CorpusReport, SourceReport};

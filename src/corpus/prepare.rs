@@ -1,15 +1,23 @@
 //! From documents as read to documents to train and to measure on.
 
 use super::contamination::Protected;
+use super::lines::chunks;
 use super::normalise::{normalise, normalise_counted};
-use super::prepare_report::{Amount, CorpusReport, SourceReport};
-use super::source::{Manifest, Store, files_to_read, read};
+use super::prepare_report::CorpusReport;
+use super::source::{Manifest, Store, files_to_read, read_each};
 use super::split::is_held_out;
+use super::spool::{Spool, SpoolWriter};
 use super::{CorpusError, Document, ParallelSet, duplicate};
+use crate::artifact::hash_bytes;
 use crate::progress::Progress;
 use crate::recipe::CorpusRecipe;
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Documents and bytes of text that are normalised at a time.
+const CHUNK: usize = 1 << 14;
+const CHUNK_BYTES: usize = 8 << 20;
 
 /// A corpus ready for the tokenizer and the shards.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,20 +38,29 @@ impl Prepared {
     /// # Errors
     /// [`CorpusError::MissingLanguage`] for the first that has none.
     pub fn require_languages<'a>(&self, languages: impl IntoIterator<Item = &'a String>) -> Result<(), CorpusError> {
-        let present = |documents: &[Document]| documents.iter().map(|d| d.language.clone()).collect::<BTreeSet<_>>();
-        let parts = [("training", present(&self.train)), ("held-out", present(&self.held_out))];
-        for language in languages {
-            for (part, present) in &parts {
-                if !present.contains(language) {
-                    let names: Vec<&str> = present.iter().map(String::as_str).collect();
-                    let present = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                    return Err(CorpusError::MissingLanguage { language: language.clone(), part, present });
-                }
-            }
-        }
-        Ok(())
+        self.report.require_languages(languages)
+    }
+
+    /// Collects what `prepare` gives.
+    fn collect(
+        prepare: impl FnOnce(&mut Sink, &mut Sink) -> Result<(Vec<ParallelSet>, CorpusReport), CorpusError>,
+    ) -> Result<Self, CorpusError> {
+        let (mut train, mut held_out) = (Vec::new(), Vec::new());
+        let mut to_train = |document| {
+            train.push(document);
+            Ok(())
+        };
+        let mut to_held_out = |document| {
+            held_out.push(document);
+            Ok(())
+        };
+        let (parallel, report) = prepare(&mut to_train, &mut to_held_out)?;
+        Ok(Prepared { train, held_out, parallel, report })
     }
 }
+
+/// What takes documents one after the other.
+pub type Sink<'a> = dyn FnMut(Document) -> Result<(), CorpusError> + 'a;
 
 /// Reads the sources of a manifest and prepares them with [`prepare_documents`], showing progress.
 /// Text that is not UTF-8 is skipped, named on standard error and counted in the report.
@@ -51,22 +68,41 @@ impl Prepared {
 /// # Errors
 /// [`CorpusError::Source`] when a file is missing or wrong, [`CorpusError::Empty`] when nothing is left.
 pub fn prepare(manifest: &Manifest, recipe: &CorpusRecipe, store: &Store) -> Result<Prepared, CorpusError> {
+    let directory = std::env::temp_dir();
+    Prepared::collect(|train, held_out| prepare_into(manifest, recipe, store, &directory, train, held_out))
+}
+
+/// As [`prepare`], for a corpus that may be larger than the memory: the documents go to `train` and `held_out`
+/// in the order read, and lie in unnamed files in `directory` meanwhile. Gives the parallel sentences and the
+/// report.
+///
+/// # Errors
+/// As [`prepare`], and those of the sinks.
+pub fn prepare_into(
+    manifest: &Manifest,
+    recipe: &CorpusRecipe,
+    store: &Store,
+    directory: &Path,
+    train: &mut Sink,
+    held_out: &mut Sink,
+) -> Result<(Vec<ParallelSet>, CorpusReport), CorpusError> {
     let files = files_to_read(manifest)?;
     let mut progress = Progress::new("read", files, "files");
-    let outcome = read(manifest, store, &mut progress)?;
-    progress.finish(&format!("{} documents of {files} files", outcome.documents.len()));
+    let mut cleaned = Cleaned::new(directory)?;
+    let outcome = read_each(manifest, store, &mut progress, &mut |document| cleaned.push(document))?;
+    progress.finish(&format!("{} documents of {files} files", cleaned.read));
     for skipped in &outcome.skipped {
         eprintln!("skipped {}, {}: {}", skipped.source, skipped.place, skipped.reason);
     }
-    let mut progress = Progress::new("prepare", 4 * outcome.documents.len() as u64, "documents");
-    let mut prepared =
-        prepare_documents(outcome.documents, outcome.parallel, &outcome.protected, recipe, &mut progress)?;
+    let mut progress = Progress::new("prepare", 4 * cleaned.read, "documents");
+    let made = cleaned.prepare(outcome.parallel, &outcome.protected, recipe, &mut progress, train, held_out);
+    let (parallel, mut report) = made?;
     for skipped in &outcome.skipped {
-        prepared.report.add_unreadable(&skipped.source, &skipped.language, 1, skipped.bytes);
+        report.add_unreadable(&skipped.source, &skipped.language, 1, skipped.bytes);
     }
-    let (train, held_out) = (prepared.train.len(), prepared.held_out.len());
+    let (train, held_out) = (report.total(|r| r.train).documents, report.total(|r| r.held_out).documents);
     progress.finish(&format!("{train} documents to train on, {held_out} held out"));
-    Ok(prepared)
+    Ok((parallel, report))
 }
 
 /// Normalises `documents`, drops exact and near duplicates (the first in order stays), holds out a
@@ -85,103 +121,179 @@ pub fn prepare_documents(
     recipe: &CorpusRecipe,
     progress: &mut Progress,
 ) -> Result<Prepared, CorpusError> {
-    let read = documents.len() as u64;
-    let mut report = CorpusReport::default();
-    let mut done = |message: &str| progress.advance(read, message);
-    let parallel = normalise_parallel(parallel, &mut report);
-    let documents = normalise_documents(documents, &mut report);
-    done("normalised");
-    let documents = drop_exact(documents, &mut report);
-    done("exact duplicates dropped");
-    let documents = drop_near(documents, recipe.near_duplicate, &mut report);
-    done("near duplicates dropped");
-    let (held_out, train): (Vec<_>, Vec<_>) =
-        documents.into_par_iter().partition(|d| is_held_out(&d.text, recipe.held_out));
-    let train = drop_contaminated(train, &held_out, &parallel, protected, recipe, &mut report);
-    done("held-out text kept out");
-    train.iter().for_each(|d| report.count(d, |row| &mut row.train));
-    held_out.iter().for_each(|d| report.count(d, |row| &mut row.held_out));
-    if train.is_empty() {
-        let advice = if read == 0 {
-            "check the manifest's sources"
-        } else {
-            "the report says what was dropped; make `corpus.held_out` smaller or add sources"
-        };
-        return Err(CorpusError::Empty { read, kept: 0, advice });
-    }
-    Ok(Prepared { train, held_out, parallel, report })
+    let directory = std::env::temp_dir();
+    let mut cleaned = Cleaned::new(&directory)?;
+    documents.into_iter().try_for_each(|document| cleaned.push(document))?;
+    Prepared::collect(|train, held_out| cleaned.prepare(parallel, protected, recipe, progress, train, held_out))
 }
 
-fn normalise_parallel(mut parallel: Vec<ParallelSet>, report: &mut CorpusReport) -> Vec<ParallelSet> {
+/// Documents that were read, normalised, and are each the first of its text; on the disk.
+struct Cleaned<'a> {
+    directory: &'a Path,
+    read: u64,
+    waiting: Vec<Document>,
+    bytes: usize,
+    /// The first half of each text's SHA-256: enough to tell any number of texts apart.
+    seen: HashSet<u128>,
+    spool: SpoolWriter,
+    report: CorpusReport,
+}
+
+impl<'a> Cleaned<'a> {
+    fn new(directory: &'a Path) -> Result<Self, CorpusError> {
+        let (spool, report) = (SpoolWriter::create(directory)?, CorpusReport::default());
+        Ok(Cleaned { directory, read: 0, waiting: Vec::new(), bytes: 0, seen: HashSet::new(), spool, report })
+    }
+
+    fn push(&mut self, document: Document) -> Result<(), CorpusError> {
+        self.read += 1;
+        self.bytes += document.text.len();
+        self.waiting.push(document);
+        if self.waiting.len() < CHUNK && self.bytes < CHUNK_BYTES {
+            return Ok(());
+        }
+        self.clean()
+    }
+
+    /// Normalises what waits, and keeps what was not seen before.
+    fn clean(&mut self) -> Result<(), CorpusError> {
+        self.bytes = 0;
+        let documents = std::mem::take(&mut self.waiting);
+        let normalised = documents.par_iter().map(|document| {
+            let (text, changes) = normalise_counted(&document.text);
+            let hash = hash_bytes(text.as_bytes()).0;
+            (u128::from_be_bytes(std::array::from_fn(|i| hash[i])), text, changes)
+        });
+        let normalised: Vec<_> = normalised.collect();
+        for (document, (hash, text, changes)) in documents.into_iter().zip(normalised) {
+            self.report.count(&document, |row| &mut row.read);
+            self.report.normalised.add(&changes);
+            if text.is_empty() {
+                self.report.count(&document, |row| &mut row.skipped);
+                continue;
+            }
+            let document = Document { text, ..document };
+            if self.seen.insert(hash) {
+                self.spool.push(&document)?;
+            } else {
+                self.report.count(&document, |row| &mut row.exact_duplicates);
+            }
+        }
+        Ok(())
+    }
+
+    fn prepare(
+        mut self,
+        mut parallel: Vec<ParallelSet>,
+        protected: &[String],
+        recipe: &CorpusRecipe,
+        progress: &mut Progress,
+        train: &mut Sink,
+        held_out: &mut Sink,
+    ) -> Result<(Vec<ParallelSet>, CorpusReport), CorpusError> {
+        self.clean()?;
+        let Cleaned { directory, read, seen, spool, mut report, .. } = self;
+        drop(seen);
+        let spool = spool.finish()?;
+        normalise_parallel(&mut parallel, &mut report);
+        progress.advance(2 * read, "normalised, exact duplicates dropped");
+        let originals = duplicate::near_in(&spool, recipe.near_duplicate, directory)?;
+        progress.advance(read, "near duplicates dropped");
+        let mut guarded = Protected::empty(recipe.contamination_window);
+        let pairs = parallel.iter().flat_map(|set| &set.pairs).flat_map(|pair| [pair.bn.as_str(), &pair.en]);
+        pairs.for_each(|text| guarded.add(text));
+        protected.iter().for_each(|text| guarded.add(&normalise(text)));
+        let fates = split(&spool, &originals, recipe.held_out, &mut guarded, &mut report, held_out)?;
+        drop(originals);
+        guarded.seal();
+        keep_out(&spool, &fates, &guarded, &mut report, train)?;
+        progress.advance(read, "held-out text kept out");
+        if report.total(|row| row.train).documents == 0 {
+            let advice = if read == 0 {
+                "check the manifest's sources"
+            } else {
+                "the report says what was dropped; make `corpus.held_out` smaller or add sources"
+            };
+            return Err(CorpusError::Empty { read, kept: 0, advice });
+        }
+        Ok((parallel, report))
+    }
+}
+
+fn normalise_parallel(parallel: &mut [ParallelSet], report: &mut CorpusReport) {
     for pair in parallel.iter_mut().flat_map(|set| &mut set.pairs) {
         pair.bn = normalise(&pair.bn);
         pair.en = normalise(&pair.en);
         report.parallel_pairs += 1;
     }
-    parallel
 }
 
-fn normalise_documents(documents: Vec<Document>, report: &mut CorpusReport) -> Vec<Document> {
-    let normalised: Vec<_> = documents.par_iter().map(|d| normalise_counted(&d.text)).collect();
-    let mut kept = Vec::with_capacity(documents.len());
-    for (document, (text, changes)) in documents.into_iter().zip(normalised) {
-        report.count(&document, |row| &mut row.read);
-        report.normalised.add(&changes);
-        if text.is_empty() {
-            report.count(&document, |row| &mut row.skipped);
-        } else {
-            kept.push(Document { text, ..document });
+/// What becomes of a document after the near duplicates are known.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Dropped,
+    HeldOut,
+    Train,
+}
+
+/// Gives the held-out documents to `sink` and protects them; the fate of all.
+fn split(
+    spool: &Spool,
+    originals: &[Option<u32>],
+    share: f64,
+    protected: &mut Protected,
+    report: &mut CorpusReport,
+    sink: &mut Sink,
+) -> Result<Vec<Fate>, CorpusError> {
+    let mut fates = Vec::with_capacity(originals.len());
+    for (document, original) in spool.documents()?.zip(originals) {
+        let document = document?;
+        let fate = match original {
+            Some(_) => Fate::Dropped,
+            None if is_held_out(&document.text, share) => Fate::HeldOut,
+            None => Fate::Train,
+        };
+        fates.push(fate);
+        match fate {
+            Fate::Dropped => report.count(&document, |row| &mut row.near_duplicates),
+            Fate::HeldOut => {
+                report.count(&document, |row| &mut row.held_out);
+                protected.add(&document.text);
+                sink(document)?;
+            }
+            Fate::Train => {}
         }
     }
-    kept
+    Ok(fates)
 }
 
-fn drop_exact(documents: Vec<Document>, report: &mut CorpusReport) -> Vec<Document> {
-    let originals = duplicate::exact(&texts(&documents));
-    let dropped = originals.iter().map(Option::is_some);
-    keep(documents, dropped, report, |row| &mut row.exact_duplicates)
-}
-
-fn drop_near(documents: Vec<Document>, threshold: f64, report: &mut CorpusReport) -> Vec<Document> {
-    let originals = duplicate::near(&texts(&documents), threshold);
-    let dropped = originals.iter().map(Option::is_some);
-    keep(documents, dropped, report, |row| &mut row.near_duplicates)
-}
-
-fn drop_contaminated(
-    train: Vec<Document>,
-    held_out: &[Document],
-    parallel: &[ParallelSet],
-    protected: &[String],
-    recipe: &CorpusRecipe,
+/// Gives the training documents that share nothing with protected text to `sink`.
+fn keep_out(
+    spool: &Spool,
+    fates: &[Fate],
+    protected: &Protected,
     report: &mut CorpusReport,
-) -> Vec<Document> {
-    let evaluation: Vec<String> = protected.iter().map(|text| normalise(text)).collect();
-    let pairs = parallel.iter().flat_map(|set| &set.pairs).flat_map(|pair| [pair.bn.as_str(), &pair.en]);
-    let all = held_out.iter().map(|d| d.text.as_str()).chain(pairs).chain(evaluation.iter().map(String::as_str));
-    let (dropped, found) = Protected::new(all, recipe.contamination_window).scan(&train);
+    sink: &mut Sink,
+) -> Result<(), CorpusError> {
+    let mut found = protected.report();
+    let to_train =
+        spool.documents()?.zip(fates).filter(|(_, fate)| **fate == Fate::Train).map(|(document, _)| document);
+    for chunk in chunks(to_train) {
+        let chunk = chunk?;
+        let dropped = protected.scan_into(&chunk, &mut found);
+        for (document, dropped) in chunk.into_iter().zip(dropped) {
+            if dropped {
+                report.count(&document, |row| &mut row.contaminated);
+            } else {
+                report.count(&document, |row| &mut row.train);
+                sink(document)?;
+            }
+        }
+    }
     report.contamination = found;
-    keep(train, dropped.into_iter(), report, |row| &mut row.contaminated)
+    Ok(())
 }
 
-fn texts(documents: &[Document]) -> Vec<&str> {
+pub(super) fn texts(documents: &[Document]) -> Vec<&str> {
     documents.iter().map(|d| d.text.as_str()).collect()
-}
-
-/// Keeps the documents that are not `dropped` and counts the others in a step of the report.
-fn keep(
-    documents: Vec<Document>,
-    dropped: impl Iterator<Item = bool>,
-    report: &mut CorpusReport,
-    step: fn(&mut SourceReport) -> &mut Amount,
-) -> Vec<Document> {
-    let mut kept = Vec::with_capacity(documents.len());
-    for (document, dropped) in documents.into_iter().zip(dropped) {
-        if dropped {
-            report.count(&document, step);
-        } else {
-            kept.push(document);
-        }
-    }
-    kept
 }

@@ -1,9 +1,10 @@
 //! What happened to the text on its way to training, in numbers a table can be made of.
 
-use super::Document;
 use super::contamination::ContaminationReport;
 use super::normalise::Changes;
+use super::{CorpusError, Document};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// A quantity of text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +90,27 @@ impl CorpusReport {
             amount.documents += documents;
             amount.bytes += bytes;
         }
+    }
+
+    /// Checks that every language of a mix has documents to train on and to measure on.
+    ///
+    /// # Errors
+    /// [`CorpusError::MissingLanguage`] for the first that has none.
+    pub fn require_languages<'a>(&self, languages: impl IntoIterator<Item = &'a String>) -> Result<(), CorpusError> {
+        let present = |amount: fn(&SourceReport) -> Amount| -> BTreeSet<&str> {
+            self.sources.iter().filter(|r| amount(r).documents > 0).map(|r| r.language.as_str()).collect()
+        };
+        let parts = [("training", present(|r| r.train)), ("held-out", present(|r| r.held_out))];
+        for language in languages {
+            for (part, present) in &parts {
+                if !present.contains(language.as_str()) {
+                    let names: Vec<&str> = present.iter().copied().collect();
+                    let present = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                    return Err(CorpusError::MissingLanguage { language: language.clone(), part, present });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// One step summed over all sources.

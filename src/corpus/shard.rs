@@ -18,6 +18,7 @@
 //! Both hashes are checked on opening, so that no bit of the file can change unnoticed.
 
 use super::CorpusError;
+use crate::artifact::boundary::{Guarded, guard};
 use crate::artifact::{Hash, hash_bytes, write_atomic_with};
 use crate::error::FileError;
 use memmap2::Mmap;
@@ -96,7 +97,7 @@ fn width_of(vocabulary: u64) -> u32 {
 /// needs their count and hash.
 pub struct ShardWriter {
     path: PathBuf,
-    spool: BufWriter<File>,
+    spool: BufWriter<Guarded<File>>,
     hasher: Sha256,
     info: ShardInfo,
     scratch: Vec<u8>,
@@ -110,13 +111,13 @@ impl ShardWriter {
     pub fn create(path: &Path, vocabulary_hash: Hash, vocabulary: usize) -> Result<Self, CorpusError> {
         let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         std::fs::create_dir_all(directory).map_err(FileError::at("create the directory", directory))?;
-        let spool = tempfile::tempfile_in(directory).map_err(FileError::at("write in", directory))?;
+        let spool = guard(|| tempfile::tempfile_in(directory)).map_err(FileError::at("write in", directory))?;
         let vocabulary = vocabulary as u64;
         let width = width_of(vocabulary);
         let content = Hash([0; 32]);
         Ok(ShardWriter {
             path: path.to_path_buf(),
-            spool: BufWriter::with_capacity(1 << 16, spool),
+            spool: BufWriter::with_capacity(1 << 16, Guarded(spool)),
             hasher: Sha256::new(),
             info: ShardInfo { tokens: 0, documents: 0, vocabulary, width, vocabulary_hash, content },
             scratch: Vec::new(),
@@ -151,7 +152,7 @@ impl ShardWriter {
         let path = &self.path;
         self.spool.flush().map_err(FileError::at("write", path))?;
         self.info.content = Hash(self.hasher.finalize().into());
-        let spool = self.spool.get_mut();
+        let spool = &mut self.spool.get_mut().0;
         write_atomic_with(path, |out| {
             out.write_all(&self.info.header())?;
             spool.seek(SeekFrom::Start(0))?;

@@ -19,6 +19,7 @@ mod study_consequence;
 mod study_release;
 mod study_text;
 mod text;
+mod text_make;
 mod train;
 
 pub use error::PipelineError;

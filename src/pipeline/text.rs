@@ -1,12 +1,11 @@
 //! From the manifest to token shards: documents, tokenizers, shards, fertility and balance.
 
+use super::text_make::{make_corpus, make_shards, make_tokenizers};
 use super::{Context, Pipeline, PipelineError, part, program, read_json, write_json};
 use crate::artifact::Hash;
 use crate::corpus::balance::{self, LanguageBalance};
-use crate::corpus::shard::write_shard;
-use crate::corpus::{Document, ParallelSet, read_documents, write_documents};
+use crate::corpus::{Document, ParallelSet, read_documents};
 use crate::progress::Progress;
-use crate::recipe::TokenizerRecipe;
 use crate::report::Table;
 use crate::tokenizer::fertility::{self, Fertility};
 use crate::tokenizer::{Tokenizer, TokenizerError};
@@ -127,56 +126,6 @@ impl Pipeline {
     }
 }
 
-fn make_corpus(context: &Context, root: &Path) -> Result<(), PipelineError> {
-    let prepared = crate::corpus::prepare(context.manifest, &context.recipe.corpus, context.store)?;
-    prepared.require_languages(context.recipe.mix.keys())?;
-    write_documents(&root.join(TRAIN), &prepared.train)?;
-    write_documents(&root.join(HELD_OUT), &prepared.held_out)?;
-    write_json(&root.join(PARALLEL), &prepared.parallel)?;
-    write_json(&root.join(CORPUS_REPORT), &prepared.report)
-}
-
-fn make_tokenizers(context: &Context, root: &Path) -> Result<(), PipelineError> {
-    let documents = read_documents(&root.join(TRAIN))?;
-    let in_mix = |d: &&Document| context.recipe.mix.contains_key(&d.language);
-    let chosen: Vec<&Document> = match &context.recipe.tokenizer.mix {
-        mix if mix.is_empty() => documents.iter().filter(in_mix).collect(),
-        mix => balance::to_mix(&documents, mix),
-    };
-    let texts: Vec<&str> = chosen.iter().map(|d| d.text.as_str()).collect();
-    let naive = TokenizerRecipe { pre_tokenizer: NAIVE.to_owned(), ..context.recipe.tokenizer.clone() };
-    let mut progress = Progress::new("tokenizers", 2, "tokenizers");
-    for (recipe, path) in [(&context.recipe.tokenizer, TOKENIZER), (&naive, NAIVE_TOKENIZER)] {
-        Tokenizer::train(&texts, recipe)?.save(&root.join(path))?;
-        progress.advance(1, &recipe.pre_tokenizer);
-    }
-    progress.finish(&format!("trained on {} documents", texts.len()));
-    Ok(())
-}
-
-fn make_shards(context: &Context, root: &Path) -> Result<(), PipelineError> {
-    let tokenizer = Tokenizer::load(&root.join(TOKENIZER))?;
-    let hash = tokenizer.hash()?;
-    let train = read_documents(&root.join(TRAIN))?;
-    let held_out = read_documents(&root.join(HELD_OUT))?;
-    let mut progress = Progress::new("shards", 2 * context.recipe.mix.len() as u64 + 1, "shards");
-    for (part, documents) in [("train", &train), ("held_out", &held_out)] {
-        for language in context.recipe.mix.keys() {
-            let tokens = tokens(&tokenizer, documents, language)?;
-            let path = root.join(shard_path(part, language));
-            write_shard(&path, hash, tokenizer.vocabulary_size(), tokens.into_iter())?;
-            progress.advance(1, language);
-        }
-    }
-    let naive = Tokenizer::load(&root.join(NAIVE_TOKENIZER))?;
-    let mut balances = Vec::new();
-    for (name, tokenizer) in [(NAIVE, &naive), (context.recipe.tokenizer.pre_tokenizer.as_str(), &tokenizer)] {
-        balances.push(token_balance(name, tokenizer, &train)?);
-    }
-    progress.finish("token shards written");
-    write_json(&root.join(BALANCE), &balances)
-}
-
 /// How the languages share `documents` in the tokens of `tokenizer`.
 pub(crate) fn token_balance(
     name: &str,
@@ -188,14 +137,6 @@ pub(crate) fn token_balance(
         *counts.entry(document.language.clone()).or_default() += ids.len() as u64;
     }
     Ok(TokenBalance { pre_tokenizer: name.to_owned(), languages: balance::measure(documents, &counts) })
-}
-
-/// Tokens of each document of a language, ended by the end-of-text token.
-fn tokens(tokenizer: &Tokenizer, documents: &[Document], language: &str) -> Result<Vec<Vec<u32>>, PipelineError> {
-    let texts = documents.iter().filter(|d| d.language == language).map(|d| d.text.as_str());
-    let mut all = tokenizer.encode_all(texts)?;
-    all.iter_mut().for_each(|ids| ids.push(tokenizer.end_of_text()));
-    Ok(all)
 }
 
 fn make_fertility(context: &Context, root: &Path) -> Result<(), PipelineError> {

@@ -33,8 +33,19 @@ impl Tokenizer {
     /// # Errors
     /// [`TokenizerError`] for an unknown pre-tokenizer, or when there is no text.
     pub fn train(texts: &[&str], recipe: &TokenizerRecipe) -> Result<Self, TokenizerError> {
+        Self::train_on(texts.iter().copied(), recipe)
+    }
+
+    /// As [`Tokenizer::train`], on texts that are made one after the other.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::train`].
+    pub fn train_on<S: AsRef<str> + Send>(
+        texts: impl Iterator<Item = S> + Send,
+        recipe: &TokenizerRecipe,
+    ) -> Result<Self, TokenizerError> {
         let pre_tokenizer = recipe.pre_tokenizer.parse()?;
-        Self::train_as(texts, &Training { pre_tokenizer, vocabulary: recipe.vocabulary, compose: true })
+        Self::train_to(texts, &Training { pre_tokenizer, vocabulary: recipe.vocabulary, compose: true })
     }
 
     /// Trains on `texts` as `training` says. The result depends on the arguments alone.
@@ -42,6 +53,13 @@ impl Tokenizer {
     /// # Errors
     /// [`TokenizerError`] when there is no text.
     pub fn train_as(texts: &[&str], training: &Training) -> Result<Self, TokenizerError> {
+        Self::train_to(texts.iter().copied(), training)
+    }
+
+    fn train_to<S: AsRef<str> + Send>(
+        texts: impl Iterator<Item = S> + Send,
+        training: &Training,
+    ) -> Result<Self, TokenizerError> {
         let trainer = BpeTrainerBuilder::new()
             .show_progress(false)
             .vocab_size(training.vocabulary.max(SMALLEST))
@@ -55,14 +73,19 @@ impl Tokenizer {
 }
 
 /// Trains a model of any kind over the byte-level alphabet, and gives its `tokenizer.json`.
-pub(super) fn fit<M, T>(texts: &[&str], training: &Training, model: M, mut trainer: T) -> Result<String, TokenizerError>
+pub(super) fn fit<M, T, S>(
+    texts: impl Iterator<Item = S> + Send,
+    training: &Training,
+    model: M,
+    mut trainer: T,
+) -> Result<String, TokenizerError>
 where
     M: Model + serde::Serialize + Send + Sync,
     T: Trainer<Model = M> + Sync,
+    S: AsRef<str> + Send,
 {
-    if texts.iter().all(|text| text.trim().is_empty()) {
-        return Err(TokenizerError::Empty);
-    }
+    let mut is_empty = true;
+    let texts = texts.inspect(|text| is_empty &= text.as_ref().trim().is_empty());
     let failed = |e: tokenizers::Error| TokenizerError::Train(e.to_string());
     let pattern = SplitPattern::Regex(training.pre_tokenizer.pattern().to_owned());
     let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false).map_err(failed)?;
@@ -75,7 +98,11 @@ where
             .with_decoder(Some(bytes.into()))
             .build()
             .map_err(failed)?;
-    inner.train(&mut trainer, texts.iter().copied()).map_err(failed)?;
+    let outcome = inner.train(&mut trainer, texts).map(drop);
+    if is_empty {
+        return Err(TokenizerError::Empty);
+    }
+    outcome.map_err(failed)?;
     inner.to_string(true).map_err(failed)
 }
 

@@ -1,10 +1,12 @@
 //! Checkpoints: a directory each, complete or absent, that says what it was made from.
 //!
-//! `checkpoints/step-000040/` holds `model.safetensors`, `optimizer.safetensors` and `state.json`, which
-//! names the hashes of the other two and of everything the run is made from. It is written beside its
+//! `checkpoints/step-000040/` holds `model.safetensors`, `optimizer.safetensors`, copies of the metrics and of
+//! the arbiter's verdict so far, and `state.json`, which names the hashes of the others and of everything the
+//! run is made from. It is written beside its
 //! place and renamed into it, so a kill leaves the old checkpoints and at most some rubbish.
 
 use super::{TrainError, metrics};
+use crate::artifact::boundary::guard;
 use crate::artifact::{Hash, hash_bytes, hash_file, sync_directory, write_atomic};
 use crate::error::FileError;
 use crate::model::{Config, Parameters, load_weights, save_weights};
@@ -20,6 +22,10 @@ const WEIGHTS: &str = "model.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
 const STATE: &str = "state.json";
 const PARTIAL: &str = ".partial-";
+/// What lies beside the checkpoints and is copied into each, so that damage to it costs no step.
+pub(super) const COMPANIONS: [&str; 2] = [METRICS, ARBITER];
+pub(super) const METRICS: &str = "metrics.jsonl";
+pub(super) const ARBITER: &str = "arbiter.json";
 
 /// Hashes of what a run is made from, by name: its recipe, tokenizer and shards.
 pub type Identity = BTreeMap<String, Hash>;
@@ -93,10 +99,16 @@ impl Checkpoint {
         let parent = run.join("checkpoints");
         let partial = parent.join(format!("{PARTIAL}{:06}", self.state.step));
         remove(&partial)?;
-        fs::create_dir_all(&partial).map_err(FileError::at("create the directory", &partial))?;
+        guard(|| fs::create_dir_all(&partial)).map_err(FileError::at("create the directory", &partial))?;
         save_weights(&partial.join(WEIGHTS), &self.parameters, &[])?;
         save_moments(&partial.join(OPTIMIZER), &self.first, &self.second)?;
         let mut state = self.state.clone();
+        for name in COMPANIONS.into_iter().filter(|name| run.join(name).exists()) {
+            let source = run.join(name);
+            let bytes = fs::read(&source).map_err(FileError::at("read", &source))?;
+            write_atomic(&partial.join(name), &bytes)?;
+            state.files.insert(name.to_owned(), hash_bytes(&bytes));
+        }
         for name in [WEIGHTS, OPTIMIZER] {
             state.files.insert(name.to_owned(), hash_file(&partial.join(name))?);
         }
@@ -104,7 +116,7 @@ impl Checkpoint {
         let text = serde_json::to_vec_pretty(&sealed).unwrap_or_else(|e| unreachable!("a state is plain data: {e}"));
         write_atomic(&partial.join(STATE), &text)?;
         remove(&target)?;
-        fs::rename(&partial, &target).map_err(FileError::at("move into place", &target))?;
+        guard(|| fs::rename(&partial, &target)).map_err(FileError::at("move into place", &target))?;
         sync_directory(&parent)?;
         Ok(sync_directory(run)?)
     }
@@ -134,7 +146,7 @@ impl Checkpoint {
 }
 
 fn remove(directory: &Path) -> Result<(), FileError> {
-    match fs::remove_dir_all(directory) {
+    match guard(|| fs::remove_dir_all(directory)) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(FileError::at("remove", directory)(e)),
         _ => Ok(()),
     }
@@ -228,11 +240,37 @@ fn usable(run: &Path, step: u64, config: &Config, identity: &Identity) -> Result
         let changed = changed(&state.made_from, identity);
         return Err(TrainError::OtherRun { directory: run.to_path_buf(), changed });
     }
-    if metrics::hash_until(&run.join("metrics.jsonl"), step) != state.metrics {
+    if intact_metrics(run, &state).is_none() {
         let problem = "the metrics up to its step are missing or altered".to_owned();
         return Err(TrainError::Checkpoint { path, problem });
     }
     Checkpoint::load(run, step, config)
+}
+
+/// A file with the metrics up to the step of `state`: the run's, or else the copy in the checkpoint.
+fn intact_metrics(run: &Path, state: &State) -> Option<PathBuf> {
+    let places = [run.join(METRICS), checkpoint_dir(run, state.step).join(METRICS)];
+    places.into_iter().find(|path| metrics::hash_until(path, state.step) == state.metrics)
+}
+
+/// Puts back, from the copies in a loaded checkpoint, what lies beside the checkpoints and was altered
+/// or lost since, and names it. Rows after the step are not asked about: they are made again.
+pub(super) fn restore_companions(run: &Path, state: &State) -> Result<Vec<&'static str>, TrainError> {
+    let kept = checkpoint_dir(run, state.step);
+    let mut restored = Vec::new();
+    for name in COMPANIONS {
+        let Some(hash) = state.files.get(name) else { continue };
+        let is_intact = match name {
+            METRICS => intact_metrics(run, state) == Some(run.join(METRICS)),
+            _ => hash_file(&run.join(name)).is_ok_and(|found| found == *hash),
+        };
+        if !is_intact {
+            let source = kept.join(name);
+            write_atomic(&run.join(name), &fs::read(&source).map_err(FileError::at("read", &source))?)?;
+            restored.push(name);
+        }
+    }
+    Ok(restored)
 }
 
 /// Removes the checkpoints after `step`: training starts from there, and makes them again.

@@ -56,6 +56,17 @@ pub enum TrainError {
         /// The format this program reads.
         expected: u32,
     },
+    /// Every checkpoint of a directory is damaged: starting over would remove what may still be saved.
+    #[error(
+        "{}: none of its checkpoints can be used{}; nothing was changed: put back what is damaged, continue in another --run-dir, or start over here with --force",
+        directory.display(), reasons(rejected)
+    )]
+    NothingUsable {
+        /// The run directory.
+        directory: PathBuf,
+        /// Why each was refused, the newest first.
+        rejected: Vec<String>,
+    },
     /// There is nothing to resume.
     #[error("{}: no usable checkpoint to resume from{}; start the run with `shikha train`", directory.display(), reasons(rejected))]
     NothingToResume {
@@ -84,6 +95,30 @@ pub enum TrainError {
         line: usize,
         /// What is wrong.
         message: String,
+    },
+    /// The parameters or moments are no numbers any more: saving them would push out a good checkpoint.
+    #[error(
+        "step {step}: a parameter or moment is not finite, so this state is not saved; lower train.learning_rate, \
+         the last checkpoint is unharmed"
+    )]
+    Diverged {
+        /// The step.
+        step: u64,
+    },
+    /// Several steps in a row had a loss far above the usual one.
+    #[error(
+        "step {step}: {count} steps in a row had a loss far above the usual {usual:.2} nats a token, the last {loss:.2}, and were \
+         skipped; lower train.learning_rate or look at the batches, the last checkpoint is unharmed"
+    )]
+    Spike {
+        /// The last step tried.
+        step: u64,
+        /// Steps skipped in a row.
+        count: u32,
+        /// Its loss, nats per token.
+        loss: f64,
+        /// Mean of the losses before.
+        usual: f64,
     },
     /// Several steps in a row had a loss or a gradient that is no number.
     #[error(

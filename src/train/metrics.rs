@@ -2,6 +2,7 @@
 //! decides under `machine`, so that two runs can be compared by the first alone.
 
 use super::TrainError;
+use crate::artifact::boundary::{Guarded, guard};
 use crate::artifact::{Hash, hash_bytes, write_atomic};
 use crate::error::FileError;
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,7 @@ pub struct Row {
     pub gradient_norm: Option<f64>,
     /// Learning rate of the step.
     pub learning_rate: f64,
-    /// Whether the step was left out because its loss or gradient was not finite.
+    /// Whether the step was left out: its loss or gradient was not finite (null here), or its loss a spike.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skipped: bool,
     /// Validation loss after the step, nats per token, by language; null when not finite, empty when
@@ -72,11 +73,11 @@ impl MetricsFile {
     }
 
     pub(super) fn append(&mut self, row: &Row) -> Result<(), TrainError> {
-        Ok(self.file.write_all(line(row).as_bytes()).map_err(FileError::at("write", &self.path))?)
+        Ok(Guarded(&mut self.file).write_all(line(row).as_bytes()).map_err(FileError::at("write", &self.path))?)
     }
 
     pub(super) fn sync(&mut self) -> Result<(), TrainError> {
-        Ok(self.file.sync_all().map_err(FileError::at("sync", &self.path))?)
+        Ok(guard(|| self.file.sync_all()).map_err(FileError::at("sync", &self.path))?)
     }
 }
 
@@ -87,9 +88,10 @@ pub(super) fn hash_until(path: &Path, step: u64) -> Hash {
 
 /// The unbroken run of rows 1, 2, … up to `step` at the head of the file; a torn last line, which a
 /// kill can leave, ends it.
-fn rows_until(path: &Path, step: u64) -> Vec<Row> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let rows = text.lines().map_while(|line| serde_json::from_str::<Row>(line).ok());
+pub(super) fn rows_until(path: &Path, step: u64) -> Vec<Row> {
+    let text = std::fs::read(path).unwrap_or_default();
+    let lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let rows = lines.map_while(|line| serde_json::from_slice::<Row>(line).ok());
     rows.zip(1..=step).map_while(|(row, expected)| (row.step == expected).then_some(row)).collect()
 }
 

@@ -10,6 +10,7 @@ mod metrics;
 pub mod plan;
 mod preflight;
 mod schedule;
+mod spike;
 mod trainer;
 
 pub use crate::machine::peak_memory;

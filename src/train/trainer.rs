@@ -3,6 +3,7 @@
 use super::checkpoint::{self, Checkpoint, Identity, State};
 use super::metrics::{self, Machine, MetricsFile, Row};
 use super::preflight::window;
+use super::spike::Losses;
 use super::{Interrupt, TrainError, learning_rate, peak_memory, preflight};
 use crate::arbiter::Numbers;
 use crate::arbiter::monitor::{self, Monitor};
@@ -14,9 +15,10 @@ use crate::recipe::TrainRecipe;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Steps in a row that may be skipped for a loss or gradient that is not finite.
+/// Steps in a row that may be skipped for a loss or gradient that is not finite, or for a loss that jumped.
 const SKIPS: u32 = 5;
 
 /// Everything a training run is made from.
@@ -67,7 +69,7 @@ pub struct Summary {
     pub steps: u64,
     /// Training tokens seen.
     pub tokens: u64,
-    /// Steps left out because of a loss or gradient that was not finite.
+    /// Steps left out because of a loss or gradient that was not finite, or of a spike.
     pub skipped: u64,
     /// Validation loss at the last step, nats per token, by language; null when not finite.
     pub validation: BTreeMap<String, Option<f64>>,
@@ -120,6 +122,7 @@ struct Run<'a> {
     gradients: Parameters<f32>,
     metrics: MetricsFile,
     monitor: Monitor,
+    losses: Losses,
     /// Operations a second of this machine's matrix products.
     peak: f64,
 }
@@ -127,8 +130,8 @@ struct Run<'a> {
 /// Trains until the recipe's last step or until `interrupt` is raised.
 ///
 /// Before the first step the arbiter looks at every gradient and its verdict is written to
-/// `arbiter.json`. A step whose loss or gradient is not finite is left out and recorded; the run stops
-/// after five in a row.
+/// `arbiter.json`. A step whose loss or gradient is not finite, or whose loss lies more than 2 nats and 6
+/// standard deviations above the last 32, is left out and recorded; the run stops after five in a row.
 ///
 /// # Errors
 /// [`TrainError`]; the last checkpoint is unharmed then.
@@ -158,7 +161,10 @@ pub fn train(
 }
 
 fn message(row: &Row) -> String {
-    let loss = row.loss.map_or("not finite".to_owned(), |loss| format!("{loss:.3}"));
+    let mut loss = row.loss.map_or("not finite".to_owned(), |loss| format!("{loss:.3}"));
+    if row.skipped {
+        loss += " (step skipped)";
+    }
     let Machine { tokens_per_second, gemm_peak_share, .. } = row.machine;
     format!("loss {loss}, {tokens_per_second:.0} tokens/s, {:.0} % of peak", 100.0 * gemm_peak_share)
 }
@@ -167,7 +173,7 @@ impl<'a> Run<'a> {
     fn open(setup: &'a Setup<'a>, start: Start) -> Result<Self, TrainError> {
         let recipe = setup.recipe;
         let mut decoder = Decoder::new(setup.config.clone(), recipe.recompute)?.with_precision(recipe.precision);
-        let path = setup.directory.join("metrics.jsonl");
+        let path = setup.directory.join(checkpoint::METRICS);
         if start == Start::Over {
             checkpoint::clear(setup.directory)?;
         }
@@ -180,20 +186,25 @@ impl<'a> Run<'a> {
             None if start == Start::Resume => {
                 return Err(TrainError::NothingToResume { directory: setup.directory.to_path_buf(), rejected });
             }
-            None => begin(setup),
+            None if rejected.is_empty() => begin(setup),
+            None => return Err(TrainError::NothingUsable { directory: setup.directory.to_path_buf(), rejected }),
         };
         checkpoint::remove_after(setup.directory, at.state.step)?;
-        let arbiter = setup.directory.join("arbiter.json");
+        for name in checkpoint::restore_companions(setup.directory, &at.state)? {
+            eprintln!("warning: {name} was altered or lost; restored from the checkpoint of step {}", at.state.step);
+        }
+        let arbiter = setup.directory.join(checkpoint::ARBITER);
         if at.state.step == 0 || !arbiter.exists() {
             let parameters = initialise(setup.config, setup.seed);
             let verdict = preflight(&mut decoder, &parameters, &setup.data.batch(0), setup.recipe)?;
             super::preflight::require(&verdict, &arbiter)?;
         }
         let metrics = MetricsFile::cut(&path, at.state.step)?;
+        let losses = Losses::of(&metrics::rows_until(&path, at.state.step));
         let gradients = at.parameters.zeros_like();
         let names = gradients.tensors().iter().map(|tensor| tensor.name.clone()).collect();
         let monitor = Monitor::new(names, monitor::EVERY);
-        Ok(Run { setup, decoder, at, gradients, metrics, monitor, peak: gemm_peak() })
+        Ok(Run { setup, decoder, at, gradients, metrics, monitor, losses, peak: peak() })
     }
 
     /// One step, its row written.
@@ -207,15 +218,18 @@ impl<'a> Run<'a> {
         state.tokens += recipe.accumulate as u64 * (recipe.batch * self.setup.config.max_position_embeddings) as u64;
         let rate = learning_rate(recipe, state.step);
         let finite = loss.nats.is_finite() && norm.is_finite() && loss.tokens > 0;
-        if finite {
+        let spike = if finite { self.losses.spike(loss.mean()) } else { None };
+        let is_taken = finite && spike.is_none();
+        if is_taken {
             let Run { gradients, monitor, .. } = self;
             let tensors = gradients.tensors();
             monitor.look(self.at.state.step, |i| Some(Numbers::F32(gradients.values(&tensors[i]))))?;
+            self.losses.take(loss.mean());
             self.update(rate, norm);
         }
         let state = &mut self.at.state;
         state.validation = None;
-        state.skipped_in_a_row = if finite { 0 } else { state.skipped_in_a_row + 1 };
+        state.skipped_in_a_row = if is_taken { 0 } else { state.skipped_in_a_row + 1 };
         let seconds = started.elapsed().as_secs_f64();
         let mut row = Row {
             step: state.step,
@@ -223,7 +237,7 @@ impl<'a> Run<'a> {
             loss: Some(loss.mean()).filter(|x| x.is_finite()),
             gradient_norm: Some(norm).filter(|x| x.is_finite()),
             learning_rate: rate,
-            skipped: !finite,
+            skipped: !is_taken,
             validation: BTreeMap::new(),
             machine: self.machine(seconds),
         };
@@ -235,7 +249,11 @@ impl<'a> Run<'a> {
         }
         self.metrics.append(&row)?;
         if self.at.state.skipped_in_a_row >= SKIPS {
-            return Err(TrainError::NotFinite { step: row.step, count: SKIPS });
+            let (step, count) = (row.step, SKIPS);
+            return Err(match spike {
+                Some(usual) => TrainError::Spike { step, count, loss: loss.mean(), usual },
+                None => TrainError::NotFinite { step, count },
+            });
         }
         Ok(row)
     }
@@ -318,11 +336,22 @@ impl<'a> Run<'a> {
 
     /// The metrics reach the disk before the checkpoint that counts on them.
     fn save(&mut self) -> Result<(), TrainError> {
+        let parts = [&self.at.parameters, &self.at.first, &self.at.second];
+        if !parts.iter().all(|part| part.flat.iter().all(|x| x.is_finite())) {
+            return Err(TrainError::Diverged { step: self.at.state.step });
+        }
         self.metrics.sync()?;
-        self.at.state.metrics = metrics::hash_until(&self.setup.directory.join("metrics.jsonl"), self.at.state.step);
+        self.at.state.metrics =
+            metrics::hash_until(&self.setup.directory.join(checkpoint::METRICS), self.at.state.step);
         self.at.save(self.setup.directory)?;
         checkpoint::thin_out(self.setup.directory, self.setup.recipe.keep_last)
     }
+}
+
+/// The machine's matrix-product peak, measured once in a process.
+fn peak() -> f64 {
+    static PEAK: OnceLock<f64> = OnceLock::new();
+    *PEAK.get_or_init(gemm_peak)
 }
 
 /// The state before the first step.

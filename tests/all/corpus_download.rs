@@ -6,6 +6,7 @@ use shikha::progress::Progress;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::time::Duration;
 
 const COMMIT: &str = "0123456789012345678901234567890123456789";
 /// A path that has to be percent-encoded.
@@ -42,14 +43,18 @@ fn published() -> Published {
 impl Published {
     /// Downloads from a server of these manners.
     fn download(&self, manners: Vec<Manner>) -> Downloaded {
+        let drips = manners.contains(&Manner::Drips);
         let (address, server) = serve(self.mirror.path(), manners);
-        let store = Store::new(None, self.cache.path().into()).with_base_url(&address);
+        let patience = Duration::from_millis(if drips { 300 } else { 20_000 });
+        let store = Store::new(None, self.cache.path().into()).with_base_url(&address).with_patience(patience);
         let source = &self.manifest.sources[0];
         let result = store.bytes(source, &source.files[0]).map_err(|e| {
             let message = e.to_string();
             assert_eq!(message.lines().count(), 1, "{message}");
             message
         });
+        // A server that waits for more requests is told that there are none.
+        drop(TcpStream::connect(address.trim_start_matches("http://")));
         (server.join().unwrap(), result)
     }
 
@@ -145,6 +150,44 @@ fn what_an_earlier_run_left_of_another_file_is_dropped() {
 }
 
 #[test]
+fn a_hostile_server_gets_no_file_taken_for_whole_and_no_memory() {
+    let hostile = [
+        (vec![Manner::Announces(1 << 40)], "bytes, the manifest says"),
+        (vec![Manner::Announces(100); 3], "the connection ended after"),
+        (vec![Manner::Drips; 3], "the connection ended after"),
+        (vec![Manner::Bomb], "bytes, the manifest says"),
+        (vec![Manner::EndlessHead; 3], "cannot download"),
+    ];
+    for (manners, expected) in hostile {
+        let published = published();
+        let started = std::time::Instant::now();
+        let (_, result) = published.download(manners.clone());
+        let message = result.unwrap_err();
+        assert!(message.contains(expected), "{:?}: {message}", manners[0]);
+        let (whole, partial) = published.cached();
+        assert!(whole.is_none() && partial.unwrap_or(0) <= published.size, "{:?}", manners[0]);
+        assert!(started.elapsed().as_secs() < 10, "{:?}", manners[0]);
+        let names = std::fs::read_dir(published.cache.path()).unwrap().count();
+        assert_eq!(names, usize::from(published.cache.path().join("github.com").exists()), "no file elsewhere");
+        assert_eq!(published.download(vec![Manner::Honest; 2]).1.map(|bytes| bytes.len()), Ok(published.size));
+    }
+}
+
+#[test]
+fn a_name_that_leads_out_of_the_folder_is_refused() {
+    for path in ["../../x", "/etc/passwd", "a/../../x", "a\\x", "C:x", "./x", "a//x"] {
+        let manifest = format!(
+            "[[source]]\nid = \"texts\"\nlanguage = \"bn\"\nrole = \"train\"\ndomain = \"web\"\norigin = \"github:owner/texts\"\n\
+             revision = \"{COMMIT}\"\nlicence = \"CC0-1.0\"\nlicence_risk = \"none\"\nattribution = \"nobody\"\nreader = \"lines\"\n\
+             files = [{{ path = '{path}', bytes = 1, sha256 = \"{}\" }}]\n",
+            hash_bytes(b"x")
+        );
+        let message = Manifest::parse(&manifest, "test", Path::new("")).unwrap_err().to_string();
+        assert!(message.contains("must be relative"), "{path}: {message}");
+    }
+}
+
+#[test]
 fn a_file_that_is_not_there_and_a_host_that_is_another_are_named() {
     let published = published();
     let (_, result) = published.download(vec![Manner::Redirect("https://elsewhere.example/act")]);
@@ -171,7 +214,7 @@ fn no_server_is_an_error_that_says_what_to_do() {
 }
 
 /// What a test server does with the file it is asked for.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Manner {
     /// Sends it, from the byte that was asked for.
     Honest,
@@ -185,6 +228,14 @@ enum Manner {
     Altered,
     /// Redirects to a host of its own liking, or to another path here.
     Redirect(&'static str),
+    /// Announces another length than it sends: this one.
+    Announces(usize),
+    /// Sends a byte every 20 milliseconds, for ever.
+    Drips,
+    /// Says that the body is packed, and sends 64 MiB of zeros packed to 64 KiB.
+    Bomb,
+    /// Sends a head of a gigabyte, or as much of it as is taken.
+    EndlessHead,
 }
 
 /// A server of a mirror folder on a port of its own, which answers as many requests as it is told to
@@ -195,12 +246,12 @@ fn serve(folder: &Path, manners: Vec<Manner>) -> (String, std::thread::JoinHandl
     let folder = folder.to_path_buf();
     let handle = std::thread::spawn(move || {
         let answer_one = |manner| answer(&folder, listener.accept().unwrap().0, manner);
-        manners.into_iter().map(answer_one).collect()
+        manners.into_iter().map_while(answer_one).collect()
     });
     (address, handle)
 }
 
-fn answer(folder: &Path, mut stream: TcpStream, manner: Manner) -> (String, usize) {
+fn answer(folder: &Path, mut stream: TcpStream, manner: Manner) -> Option<(String, usize)> {
     let mut request = BufReader::new(stream.try_clone().unwrap());
     let (mut line, mut path, mut from) = (String::new(), String::new(), 0);
     while request.read_line(&mut line).unwrap() > 0 && line.trim() != "" {
@@ -212,11 +263,27 @@ fn answer(folder: &Path, mut stream: TcpStream, manner: Manner) -> (String, usiz
         }
         line.clear();
     }
+    if path.is_empty() {
+        return None;
+    }
+    if manner == Manner::Drips {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        while stream.write_all(b"x").is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        return Some((path, from));
+    }
+    if manner == Manner::EndlessHead {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
+        let line = format!("X-A: {}\r\n", "a".repeat(1 << 16));
+        let _ = (0..1 << 14).try_for_each(|_| stream.write_all(line.as_bytes()));
+        return Some((path, from));
+    }
     let (head, body) = response(folder, &path, from, manner);
     // The client may close first when it has seen enough.
     let _ = stream.write_all(format!("HTTP/1.1 {head}Connection: close\r\n\r\n").as_bytes());
     let _ = stream.write_all(&body);
-    (path, from)
+    Some((path, from))
 }
 
 fn response(folder: &Path, path: &str, from: usize, manner: Manner) -> (String, Vec<u8>) {
@@ -235,6 +302,14 @@ fn response(folder: &Path, path: &str, from: usize, manner: Manner) -> (String, 
             content[0] ^= 1;
             (whole, content)
         }
+        Manner::Announces(length) => (format!("200 OK\r\nContent-Length: {length}\r\n"), content),
+        Manner::Bomb => {
+            let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            packer.write_all(&vec![0; 64 << 20]).unwrap();
+            let body = packer.finish().unwrap();
+            (format!("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n", body.len()), body)
+        }
+        Manner::Drips | Manner::EndlessHead => unreachable!("answered by themselves"),
         Manner::CutAfter(bytes) => {
             let (head, body) = response(folder, path, from, Manner::Honest);
             (head, body[..bytes].to_vec())

@@ -131,7 +131,7 @@ fn piece(text: &str, score: f32, kind: u64) -> Vec<u8> {
 }
 
 /// A model of the given type with the unknown piece, two control pieces and `pieces` from id 3 on.
-fn model(model_type: u64, bytes: bool, pieces: &[(&str, f32)], normalizer: &[u8]) -> Vec<u8> {
+pub fn model(model_type: u64, bytes: bool, pieces: &[(&str, f32)], normalizer: &[u8]) -> Vec<u8> {
     let mut out = [piece("<unk>", 0.0, 2), piece("<s>", 0.0, 3), piece("</s>", 0.0, 3)].concat();
     out.extend(pieces.iter().flat_map(|(text, score)| piece(text, *score, 1)));
     if bytes {

@@ -16,10 +16,10 @@ const VOCABULARY: u64 = 40;
 const CONTEXT: usize = 12;
 
 /// Sequences that can be learnt: each token is the one before it plus 3, with some noise.
-struct Toy {
-    batch: usize,
+pub struct Toy {
+    pub batch: usize,
     /// Batches from this one on hold no target at all.
-    empty_from: u64,
+    pub empty_from: u64,
 }
 
 impl Batches for Toy {
@@ -39,7 +39,7 @@ impl Batches for Toy {
     }
 }
 
-fn config() -> Config {
+pub fn config() -> Config {
     let mut model = Recipe::load("pocket").unwrap().model;
     (model.layers, model.hidden, model.intermediate, model.heads, model.kv_heads, model.context) =
         (2, 16, 24, 2, 1, CONTEXT);
@@ -53,20 +53,30 @@ fn recipe(steps: u64, accumulate: usize) -> TrainRecipe {
     recipe
 }
 
-struct Job {
-    recipe: TrainRecipe,
-    seed: u64,
-    toy: Toy,
-    identity: Identity,
+pub struct Job {
+    pub recipe: TrainRecipe,
+    pub seed: u64,
+    pub toy: Toy,
+    pub identity: Identity,
 }
 
-fn job(accumulate: usize) -> Job {
+pub fn job(accumulate: usize) -> Job {
     let identity = BTreeMap::from([("recipe".to_owned(), hash_bytes(b"toy"))]);
     Job { recipe: recipe(40, accumulate), seed: 1, toy: Toy { batch: 4, empty_from: u64::MAX }, identity }
 }
 
 impl Job {
-    fn run(&self, directory: &Path, start: Start, interrupt: &Interrupt) -> Result<Outcome, TrainError> {
+    pub fn run(&self, directory: &Path, start: Start, interrupt: &Interrupt) -> Result<Outcome, TrainError> {
+        self.run_on(&self.toy, directory, start, interrupt)
+    }
+
+    pub fn run_on(
+        &self,
+        data: &dyn Batches,
+        directory: &Path,
+        start: Start,
+        interrupt: &Interrupt,
+    ) -> Result<Outcome, TrainError> {
         let held_out = Toy { batch: 4, empty_from: u64::MAX };
         let validation = BTreeMap::from([("toy".to_owned(), vec![held_out.batch(1_000_000)])]);
         let config = config();
@@ -74,7 +84,7 @@ impl Job {
             recipe: &self.recipe,
             config: &config,
             seed: self.seed,
-            data: &self.toy,
+            data,
             validation: &validation,
             directory,
             made_from: &self.identity,
@@ -82,18 +92,18 @@ impl Job {
         train(&setup, start, interrupt, &mut Progress::hidden(self.recipe.steps))
     }
 
-    fn finish(&self, directory: &Path, start: Start) -> (Checkpoint, Vec<Row>) {
+    pub fn finish(&self, directory: &Path, start: Start) -> (Checkpoint, Vec<Row>) {
         assert_eq!(self.run(directory, start, &Interrupt::default()).unwrap(), Outcome::Finished);
         self.read(directory)
     }
 
-    fn read(&self, directory: &Path) -> (Checkpoint, Vec<Row>) {
+    pub fn read(&self, directory: &Path) -> (Checkpoint, Vec<Row>) {
         let checkpoint = Checkpoint::load(directory, self.recipe.steps, &config()).unwrap();
         (checkpoint, read_metrics(&directory.join("metrics.jsonl")).unwrap())
     }
 }
 
-fn interrupted() -> Interrupt {
+pub fn interrupted() -> Interrupt {
     let interrupt = Interrupt::default();
     interrupt.raise();
     interrupt
@@ -255,10 +265,14 @@ fn altered_metrics_send_the_run_back_to_where_they_are_whole() {
     job.recipe.keep_last = 4;
     let (expected, rows) = job.finish(dir.path(), Start::Continue);
     let path = dir.path().join("metrics.jsonl");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    lines[24] = lines[24].replace("\"loss\":", "\"loss\":1");
-    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    // Row 25, in the file itself and in both copies that have it.
+    let copy = |step| checkpoint_dir(dir.path(), step).join("metrics.jsonl");
+    for path in [path, copy(30), copy(40)] {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines[24] = lines[24].replace("\"loss\":", "\"loss\":1");
+        std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    }
     let (found, rejected) = latest(dir.path(), &config(), &job.identity).unwrap();
     assert!(found.unwrap().state.step == 20 && rejected.len() == 2, "{rejected:?}");
     assert!(rejected[0].contains("metrics"), "{rejected:?}");

@@ -3,6 +3,7 @@
 
 use super::store::check;
 use super::{File, SourceError};
+use crate::artifact::boundary::{Guarded, guard};
 use crate::artifact::sync_directory;
 use crate::error::FileError;
 use std::io::{Read, Write};
@@ -39,7 +40,7 @@ pub fn download(agent: &ureq::Agent, address: &str, file: &File, path: &Path) ->
         // What an earlier run left may have been of another file; the server deserves a fresh start.
         return if is_continued { download(agent, address, file, path) } else { Err(error) };
     }
-    std::fs::rename(&partial, path).map_err(FileError::at("replace", path))?;
+    guard(|| std::fs::rename(&partial, path)).map_err(FileError::at("replace", path))?;
     sync_directory(directory)?;
     Ok(bytes)
 }
@@ -91,14 +92,14 @@ fn fetch(agent: &ureq::Agent, address: &str, file: &File, partial: &Path) -> Res
     }
     let mut options = std::fs::OpenOptions::new();
     options.create(true).write(true).append(have > 0).truncate(have == 0);
-    let mut output = options.open(partial).map_err(|e| Failure::Write(FileError::at("write", partial)(e)))?;
-    let result = copy(&mut response.body_mut().as_reader(), &mut output, have, file.bytes, partial);
-    output.sync_all().map_err(|e| Failure::Write(FileError::at("write", partial)(e)))?;
+    let mut output = guard(|| options.open(partial)).map_err(|e| Failure::Write(FileError::at("write", partial)(e)))?;
+    let result = copy(&mut response.body_mut().as_reader(), &mut Guarded(&mut output), have, file.bytes, partial);
+    guard(|| output.sync_all()).map_err(|e| Failure::Write(FileError::at("write", partial)(e)))?;
     result
 }
 
 /// Copies what the server sends, and stops at the first byte too many.
-fn copy(input: &mut dyn Read, output: &mut std::fs::File, have: u64, size: u64, partial: &Path) -> Result<(), Failure> {
+fn copy(input: &mut dyn Read, output: &mut dyn Write, have: u64, size: u64, partial: &Path) -> Result<(), Failure> {
     let mut have = have;
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -168,8 +169,12 @@ fn continues_at(response: &Response<ureq::Body>, have: u64) -> bool {
     response.status() == StatusCode::PARTIAL_CONTENT && range.starts_with(&format!("bytes {have}-"))
 }
 
-/// The client for addresses that start like `address`; it keeps connections open between files.
-pub fn agent(address: &str) -> ureq::Agent {
+/// Time for the body of one answer. A server that drips is cut off then; what came is kept.
+pub const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The client for addresses that start like `address`; it keeps connections open between files and waits
+/// as long as `patience` for a body.
+pub fn agent(address: &str, patience: Duration) -> ureq::Agent {
     let mut config = ureq::Agent::config_builder()
         .https_only(address.starts_with("https:"))
         .http_status_as_error(false)
@@ -180,7 +185,7 @@ pub fn agent(address: &str) -> ureq::Agent {
         .user_agent(concat!("shikha/", env!("CARGO_PKG_VERSION")))
         .timeout_connect(Some(Duration::from_secs(15)))
         .timeout_recv_response(Some(Duration::from_secs(30)))
-        .timeout_recv_body(Some(Duration::from_secs(600)));
+        .timeout_recv_body(Some(patience));
     if address.starts_with("http://127.0.0.1") {
         config = config.proxy(None); // No proxy reaches a server on this machine.
     }

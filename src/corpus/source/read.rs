@@ -1,9 +1,12 @@
 //! From a manifest to documents and parallel sentences.
 
+use super::reader::{Piece, pieces};
 use super::{File, Manifest, Reader, Role, Source, SourceError, Store};
 use crate::artifact::hash_bytes;
 use crate::corpus::{Document, ParallelSet};
+use crate::error::FileError;
 use crate::progress::Progress;
+use std::path::Path;
 
 /// What reading a manifest gave.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,6 +49,24 @@ pub struct Skipped {
 /// # Errors
 /// [`SourceError`] when a file is missing, is another one, or does not have the format of its reader.
 pub fn read(manifest: &Manifest, store: &Store, progress: &mut Progress) -> Result<ReadOutcome, SourceError> {
+    let mut documents = Vec::new();
+    let outcome = read_each(manifest, store, progress, &mut |document| {
+        documents.push(document);
+        Ok::<(), SourceError>(())
+    })?;
+    Ok(ReadOutcome { documents, ..outcome })
+}
+
+/// As [`read`], but gives each document to `sink` as it is read and keeps none.
+///
+/// # Errors
+/// As [`read`], and those of `sink`.
+pub fn read_each<E: From<SourceError>>(
+    manifest: &Manifest,
+    store: &Store,
+    progress: &mut Progress,
+    sink: &mut dyn FnMut(Document) -> Result<(), E>,
+) -> Result<ReadOutcome, E> {
     let mut outcome = ReadOutcome::default();
     for source in &manifest.sources {
         if !manifest.allows(source) {
@@ -53,7 +74,7 @@ pub fn read(manifest: &Manifest, store: &Store, progress: &mut Progress) -> Resu
             continue;
         }
         match source.role {
-            Role::Train => read_training(source, store, progress, &mut outcome)?,
+            Role::Train => read_training(source, store, progress, &mut outcome, sink)?,
             Role::Parallel if source.reader == Reader::DeclarationScripts => {
                 read_scripts(source, store, progress, &mut outcome)?;
             }
@@ -82,27 +103,54 @@ pub fn files_to_read(manifest: &Manifest) -> Result<u64, SourceError> {
     Ok((own + protected) as u64)
 }
 
-fn read_training(
+fn read_training<E: From<SourceError>>(
     source: &Source,
     store: &Store,
     progress: &mut Progress,
     outcome: &mut ReadOutcome,
-) -> Result<(), SourceError> {
+    sink: &mut dyn FnMut(Document) -> Result<(), E>,
+) -> Result<(), E> {
     for file in &source.files {
-        let bytes = store.bytes(source, file)?;
-        let read = source.reader.texts(&bytes).map_err(|message| wrong_format(source, file, message))?;
-        let documents = read.texts.into_iter().enumerate().map(|(at, text)| Document {
-            id: format!("{}/{}#{}", source.id, file.path, at + 1),
-            source: source.id.clone(),
-            language: source.language.clone(),
-            domain: source.domain.clone(),
-            text,
-        });
-        outcome.documents.extend(documents.filter(|d| is_sampled(&d.id, source.weight)));
-        outcome.skip(source, &file.path, read.skipped);
+        let mut count = 0;
+        let mut give = |text: String| {
+            count += 1;
+            let id = format!("{}/{}#{count}", source.id, file.path);
+            if !is_sampled(&id, source.weight) {
+                return Ok(());
+            }
+            let (source, language, domain) = (source.id.clone(), source.language.clone(), source.domain.clone());
+            sink(Document { id, source, language, domain, text })
+        };
+        let skipped = if source.reader == Reader::Lines {
+            read_lines(store, source, file, &mut give)?
+        } else {
+            let bytes = store.bytes(source, file)?;
+            let read = source.reader.texts(&bytes).map_err(|message| wrong_format(source, file, message))?;
+            read.texts.into_iter().try_for_each(&mut give)?;
+            read.skipped
+        };
+        outcome.skip(source, &file.path, skipped);
         progress.advance(1, &source.id);
     }
     Ok(())
+}
+
+/// Reads a file that may be larger than the memory; gives what could not be used.
+fn read_lines<E: From<SourceError>>(
+    store: &Store,
+    source: &Source,
+    file: &File,
+    give: &mut dyn FnMut(String) -> Result<(), E>,
+) -> Result<Vec<(String, String, u64)>, E> {
+    let mut skipped = Vec::new();
+    for piece in pieces(store.open(source, file)?) {
+        let failed = |e| SourceError::from(FileError::at("read", Path::new(&file.path))(e));
+        match piece.map_err(failed)? {
+            Piece::Text(text) => give(text)?,
+            Piece::Skipped(place, reason, bytes) => skipped.push((place, reason, bytes)),
+        }
+    }
+    Ok(skipped)
 }
 
 fn read_parallel(

@@ -48,6 +48,10 @@ pub(super) unsafe fn panels<const LINES: usize>(matrix: View<f32>, first: usize,
     }
 }
 
+/// Never called: there is no kernel on this architecture.
+///
+/// # Safety
+/// Does nothing unsafe; it has the signature of the one above.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) unsafe fn panels<const LINES: usize>(_: View<f32>, _: usize, _: &Range<usize>, _: &mut [u32]) {
     unreachable!("`available` is false on this architecture");
@@ -68,6 +72,9 @@ mod x86 {
     }
 
     /// Neighbours in k lie side by side in memory: rounds 16 lines at a time and transposes their pairs.
+    ///
+    /// # Safety
+    /// The features named below must be there, and `lines` and `panels` as [`super::panels`] checks them.
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     pub(super) unsafe fn along_k<const LINES: usize>(lines: Lines, panels: &mut [u32]) {
         let size = lines.length.div_ceil(2) * LINES;
@@ -106,6 +113,9 @@ mod x86 {
 
     /// Neighbours among the lines lie side by side: two stretches of them make the pairs of all panels, so
     /// that whole cache lines are read once.
+    ///
+    /// # Safety
+    /// As for [`along_k`].
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     pub(super) unsafe fn across_k<const LINES: usize>(lines: Lines, panels: &mut [u32]) {
         let pairs = lines.length.div_ceil(2);

@@ -21,7 +21,7 @@ pub fn train_unigram(texts: &[&str], training: &Training) -> Result<(AnyTokenize
         .build()
         .map_err(|e| failed(e.to_string()))?;
     trainer.initial_alphabet.extend(ByteLevel::alphabet());
-    let json = fit(texts, training, Unigram::default(), trainer)?;
+    let json = fit(texts.iter().copied(), training, Unigram::default(), trainer)?;
     let hash = hash_bytes(json.as_bytes());
     Ok((AnyTokenizer::from_json(json.as_bytes()).map_err(failed)?, hash))
 }

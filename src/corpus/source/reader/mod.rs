@@ -16,6 +16,7 @@ mod zip;
 use super::{File, Role};
 use serde::{Deserialize, Serialize};
 
+pub use lines::{Piece, pieces};
 pub use parallel::Pairs;
 
 /// How the files of a source become text.

@@ -1,0 +1,161 @@
+//! Making documents, tokenizers and shards from text that may be larger than the memory: each reads its input
+//! document by document.
+
+use super::text::{
+    BALANCE, CORPUS_REPORT, HELD_OUT, NAIVE, NAIVE_TOKENIZER, PARALLEL, TOKENIZER, TRAIN, TokenBalance, shard_path,
+};
+use super::{Context, PipelineError, write_json};
+use crate::artifact::hash_bytes;
+use crate::corpus::balance::{self, MixFilter};
+use crate::corpus::shard::ShardWriter;
+use crate::corpus::{Document, DocumentWriter, chunks, documents};
+use crate::progress::Progress;
+use crate::recipe::{Recipe, TokenizerRecipe};
+use crate::tokenizer::Tokenizer;
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+pub(super) fn make_corpus(context: &Context, root: &Path) -> Result<(), PipelineError> {
+    let directory = root.join("corpus");
+    let mut train = DocumentWriter::create(&root.join(TRAIN))?;
+    let mut held_out = DocumentWriter::create(&root.join(HELD_OUT))?;
+    let (mut to_train, mut to_held_out) =
+        (|document: Document| train.push(&document), |document: Document| held_out.push(&document));
+    let (recipe, store) = (&context.recipe.corpus, context.store);
+    let made =
+        crate::corpus::prepare_into(context.manifest, recipe, store, &directory, &mut to_train, &mut to_held_out);
+    let (parallel, report) = made?;
+    report.require_languages(context.recipe.mix.keys())?;
+    train.finish()?;
+    held_out.finish()?;
+    write_json(&root.join(PARALLEL), &parallel)?;
+    write_json(&root.join(CORPUS_REPORT), &report)
+}
+
+/// Bytes of text that a tokenizer is trained on, at most: of more, every so many documents.
+const TOKENIZER_BYTES: f64 = 64e6;
+/// Different words between spaces that it is trained on when the text was more than that, at most: what the
+/// trainer holds grows with them, and no language comes near it in so much text.
+const TOKENIZER_WORDS: usize = 500_000;
+
+pub(super) fn make_tokenizers(context: &Context, root: &Path) -> Result<(), PipelineError> {
+    let (mut characters, mut bytes) = (BTreeMap::new(), 0.0);
+    for document in documents(&root.join(TRAIN))? {
+        let document = document?;
+        bytes += document.text.len() as f64;
+        *characters.entry(document.language).or_default() += document.text.chars().count() as f64;
+    }
+    let naive = TokenizerRecipe { pre_tokenizer: NAIVE.to_owned(), ..context.recipe.tokenizer.clone() };
+    let mut progress = Progress::new("tokenizers", 2, "tokenizers");
+    let mut count = 0;
+    for (recipe, path) in [(&context.recipe.tokenizer, TOKENIZER), (&naive, NAIVE_TOKENIZER)] {
+        let (mut chosen, mut failed) = (Chosen::new(context.recipe, characters.clone(), bytes), None);
+        count = 0;
+        let texts = documents(&root.join(TRAIN))?.map_while(|document| match document {
+            Ok(document) => Some(document),
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        });
+        let texts = texts.filter(|document| chosen.takes(document)).inspect(|_| count += 1).map(|d| d.text);
+        let trained = Tokenizer::train_on(texts, recipe);
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        trained?.save(&root.join(path))?;
+        progress.advance(1, &recipe.pre_tokenizer);
+    }
+    progress.finish(&format!("trained on {count} documents"));
+    Ok(())
+}
+
+/// Which documents the tokenizers are trained on.
+struct Chosen<'a> {
+    mix: &'a BTreeMap<String, f64>,
+    to_mix: Option<MixFilter<'a>>,
+    /// Share of the text, and bytes that were seen and taken.
+    share: f64,
+    seen: f64,
+    taken: f64,
+    words: HashSet<u64>,
+}
+
+impl<'a> Chosen<'a> {
+    fn new(recipe: &'a Recipe, characters: BTreeMap<String, f64>, bytes: f64) -> Self {
+        let to_mix = (!recipe.tokenizer.mix.is_empty()).then(|| MixFilter::new(&recipe.tokenizer.mix, characters));
+        let share = (TOKENIZER_BYTES / bytes).min(1.0);
+        Chosen { mix: &recipe.mix, to_mix, share, seen: 0.0, taken: 0.0, words: HashSet::new() }
+    }
+
+    fn takes(&mut self, document: &Document) -> bool {
+        let is_wanted = match &mut self.to_mix {
+            Some(filter) => filter.takes(document),
+            None => self.mix.contains_key(&document.language),
+        };
+        is_wanted && (self.share == 1.0 || self.samples(&document.text))
+    }
+
+    fn samples(&mut self, text: &str) -> bool {
+        let size = text.len() as f64;
+        self.seen += size;
+        if self.words.len() >= TOKENIZER_WORDS || self.taken + size / 2.0 > self.seen * self.share {
+            return false;
+        }
+        self.taken += size;
+        let hash = |word: &str| u64::from_le_bytes(std::array::from_fn(|i| hash_bytes(word.as_bytes()).0[i]));
+        self.words.extend(text.split_ascii_whitespace().map(hash));
+        true
+    }
+}
+
+pub(super) fn make_shards(context: &Context, root: &Path) -> Result<(), PipelineError> {
+    let tokenizer = Tokenizer::load(&root.join(TOKENIZER))?;
+    let hash = tokenizer.hash()?;
+    let naive = Tokenizer::load(&root.join(NAIVE_TOKENIZER))?;
+    let mut progress = Progress::new("shards", 2 * context.recipe.mix.len() as u64 + 1, "shards");
+    let mut sizes = BTreeMap::new();
+    let mut counts: [BTreeMap<String, u64>; 2] = Default::default();
+    for (part, path) in [("train", TRAIN), ("held_out", HELD_OUT)] {
+        let mut writers = BTreeMap::new();
+        for language in context.recipe.mix.keys() {
+            let path = root.join(shard_path(part, language));
+            writers.insert(language.as_str(), ShardWriter::create(&path, hash, tokenizer.vocabulary_size())?);
+        }
+        for chunk in chunks(documents(&root.join(path))?) {
+            let chunk = chunk?;
+            let texts = || chunk.iter().map(|d| d.text.as_str());
+            let ours = tokenizer.encode_all(texts())?;
+            if part == "train" {
+                let counted = [lengths(&naive.encode_all(texts())?), lengths(&ours)];
+                for (i, document) in chunk.iter().enumerate() {
+                    balance::count(&mut sizes, document);
+                    for (counts, of) in counts.iter_mut().zip(&counted) {
+                        *counts.entry(document.language.clone()).or_default() += of[i] as u64;
+                    }
+                }
+            }
+            for (document, mut tokens) in chunk.iter().zip(ours) {
+                if let Some(writer) = writers.get_mut(document.language.as_str()) {
+                    tokens.push(tokenizer.end_of_text());
+                    writer.push(&tokens)?;
+                }
+            }
+        }
+        for (language, writer) in writers {
+            writer.finish()?;
+            progress.advance(1, language);
+        }
+    }
+    let names = [NAIVE, context.recipe.tokenizer.pre_tokenizer.as_str()];
+    let balances = names.into_iter().zip(&counts).map(|(name, counts)| TokenBalance {
+        pre_tokenizer: name.to_owned(),
+        languages: balance::shares(sizes.clone(), counts),
+    });
+    progress.finish("token shards written");
+    write_json(&root.join(BALANCE), &balances.collect::<Vec<_>>())
+}
+
+fn lengths(tokens: &[Vec<u32>]) -> Vec<usize> {
+    tokens.iter().map(Vec::len).collect()
+}
