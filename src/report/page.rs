@@ -62,7 +62,7 @@ const SECTIONS: [(&str, &str, &str); 8] = [
         "Of {defects.entries} entries of the catalogue, {defects.present} are present in Candle {defects.candle}; {defects.silent} of them train and give nothing away in the loss curve, and the arbiter catches {defects.caught} of these.",
     ),
     (
-        "06-burn",
+        "06-burn-defects",
         "Burn's defects, and how fast backward is",
         "Of {burn.entries} entries of the catalogue, {burn.present} are present in Burn {burn.version}; {burn.silent} of them train and give nothing away in the loss curve, and the arbiter catches {burn.caught} of these. In one shape a backward pass reaches {burn.backward-share} of the fastest matrix product, on a CPU; reshaped it reaches {burn.backward-share-reshaped}.",
     ),

@@ -29,7 +29,9 @@ fn elsewhere() -> tempfile::TempDir {
     for part in ["checkpoints", "data-manifests", "defects/matrix", "figures", "paper/generated"] {
         copy(&root().join(part), &dir.path().join(part));
     }
-    for document in ["README.md", "REPRODUCING.md", "paper/report.html", "defects/outcomes.json"] {
+    let defects = ["outcomes.json", "burn.json", "backward-efficiency.json"].map(|name| format!("defects/{name}"));
+    for document in ["README.md", "REPRODUCING.md", "paper/report.html"].into_iter().chain(defects.iter().map(|d| &**d))
+    {
         std::fs::copy(root().join(document), dir.path().join(document)).unwrap();
     }
     dir

@@ -14,7 +14,7 @@ struct Severing {
 }
 
 /// Longer marks before the shorter ones they contain.
-const SEVERING: [Severing; 15] = [
+const SEVERING: [Severing; 18] = [
     Severing {
         mark: "ops::RmsNorm",
         op: "candle_nn::ops::rms_norm (candle_nn::RmsNorm on a contiguous input)",
@@ -67,6 +67,22 @@ const SEVERING: [Severing; 15] = [
     Severing { mark: "apply_op1_no_bwd", op: "a custom op through apply_op1_no_bwd", instead: "apply_op1 with a bwd" },
     Severing { mark: "apply_op2_no_bwd", op: "a custom op through apply_op2_no_bwd", instead: "apply_op2 with a bwd" },
     Severing { mark: "apply_op3_no_bwd", op: "a custom op through apply_op3_no_bwd", instead: "apply_op3 with a bwd" },
+    // The same, where the compiler has put that generic function into its caller.
+    Severing {
+        mark: "CustomOp1>::cpu_fwd",
+        op: "a custom op through apply_op1_no_bwd",
+        instead: "apply_op1 with a bwd",
+    },
+    Severing {
+        mark: "CustomOp2>::cpu_fwd",
+        op: "a custom op through apply_op2_no_bwd",
+        instead: "apply_op2 with a bwd",
+    },
+    Severing {
+        mark: "CustomOp3>::cpu_fwd",
+        op: "a custom op through apply_op3_no_bwd",
+        instead: "apply_op3 with a bwd",
+    },
 ];
 
 /// Runs `forward` and says which of its ops have no backward pass; in the order they ran.
@@ -99,7 +115,13 @@ pub fn explain(forward: impl FnOnce()) -> Option<String> {
 fn severed(stack: &[String]) -> Option<(&'static Severing, usize)> {
     // Candle's own bookkeeping allocates around every op; only a kernel's allocation tells of a custom one.
     let kernel = stack.iter().any(|name| name.contains("cpu_fwd"));
-    let tells = |severing: &&Severing| kernel || !severing.mark.starts_with("apply_op");
+    // An op that keeps its backward pass goes through `apply_op1_arc` and its like, which are never generic.
+    let kept = stack.iter().any(|name| name.contains("apply_op") && name.contains("_arc"));
+    let tells = |severing: &&Severing| match severing.mark {
+        mark if mark.starts_with("apply_op") => kernel,
+        mark if mark.starts_with("CustomOp") => !kept,
+        _ => true,
+    };
     SEVERING.iter().filter(tells).find_map(|severing| {
         let at = stack.iter().rposition(|name| name.contains(severing.mark))?;
         Some((severing, at))
