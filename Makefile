@@ -26,11 +26,11 @@ defects: defects-candle defects-burn
 defects-candle: ; $(SHIKHA) defects --store runs/defects/outcomes.json && $(SHIKHA) defects --matrix defects/matrix/candle.json
 # Burn's half is a program of its own; where cargo cannot build it, it is left out and said so.
 BURN = burn/target/release/shikha-burn-defects
-BUILD_BURN = test -x $(BURN) || echo "Building Burn's half of the catalogue: a quarter of an hour the first time."; cargo build --release --locked --manifest-path burn/Cargo.toml --target-dir burn/target -p shikha-burn-defects
+BUILD_BURN = { test -x $(BURN) || echo "Building Burn's half of the catalogue: a quarter of an hour the first time."; cargo build --release --locked --manifest-path burn/Cargo.toml --target-dir burn/target -p shikha-burn-defects; }
 defects-burn: ; @if $(BUILD_BURN); then $(SHIKHA) defects --burn $(BURN) --store runs/defects/burn.json; else echo "Burn's half is left out: cargo could not build it here."; fi
 defects-store: ; $(SHIKHA) defects --store defects/outcomes.json && $(BUILD_BURN) && $(SHIKHA) defects --burn $(BURN) --store defects/burn.json && $(SHIKHA) figures
 # One thread a product, so that shares of the GEMM compare.
-defects-meter: ; $(BUILD_BURN) && RAYON_NUM_THREADS=1 $(BURN) --meter > runs/meter.json && mv runs/meter.json defects/backward-efficiency.json && $(SHIKHA) figures
+defects-meter: ; $(BUILD_BURN) && mkdir -p runs && RAYON_NUM_THREADS=1 $(BURN) --meter > runs/meter.json && mv runs/meter.json defects/backward-efficiency.json && $(SHIKHA) figures
 defects-matrix: ; defects/matrix/run.sh
 defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored && cd burn && cargo test --release --locked -p shikha-burn-defects --test entries every_reproducer -- --ignored
 bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench && cargo bench --locked --bench ops -- $(CURDIR)/checkpoints/bench && $(SHIKHA) bench cost --store checkpoints/bench/cost.json && $(SHIKHA) figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode

@@ -113,8 +113,8 @@ impl<R: Read> Iterator for Documents<R> {
 }
 
 /// Documents of a chunk, at most, and bytes of text after which it ends: what is worked on at a time.
-const CHUNK: usize = 1 << 14;
-const CHUNK_BYTES: usize = 8 << 20;
+pub(super) const CHUNK: usize = 1 << 14;
+pub(super) const CHUNK_BYTES: usize = 8 << 20;
 
 /// `documents` in pieces for all threads, in order.
 pub fn chunks<E>(

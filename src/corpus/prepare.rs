@@ -1,7 +1,7 @@
 //! From documents as read to documents to train and to measure on.
 
 use super::contamination::Protected;
-use super::lines::chunks;
+use super::lines::{CHUNK, CHUNK_BYTES, chunks};
 use super::normalise::{normalise, normalise_counted};
 use super::prepare_report::CorpusReport;
 use super::source::{Manifest, Store, files_to_read, read_each};
@@ -14,10 +14,6 @@ use crate::recipe::CorpusRecipe;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::path::Path;
-
-/// Documents and bytes of text that are normalised at a time.
-const CHUNK: usize = 1 << 14;
-const CHUNK_BYTES: usize = 8 << 20;
 
 /// A corpus ready for the tokenizer and the shards.
 #[derive(Debug, Clone, PartialEq, Eq)]

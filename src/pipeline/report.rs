@@ -65,7 +65,7 @@ impl Pipeline {
             values: measure(&results, &self.recipe.tokenizer.pre_tokenizer),
         };
         write_json(&self.dir.path(MEASUREMENTS), &measurements)?;
-        measurements.values.extend(defects(Path::new(HERE))?);
+        measurements.values.extend(defects(Path::new(""), HERE)?);
         let ledger = Ledger::built_in()?;
         let table = ledger.table(reference(Path::new(""))?.as_ref(), Some(&measurements))?;
         write_atomic(&self.dir.path("claims.md"), table.to_markdown().as_bytes())?;
@@ -115,7 +115,7 @@ impl Pipeline {
 pub fn stored_claims() -> Result<String, PipelineError> {
     let (ledger, path) = (Ledger::built_in()?, Path::new(LAST).join(MEASUREMENTS));
     let mut now: Option<Measurements> = path.exists().then(|| read_json(&path)).transpose()?;
-    let defects = defects(Path::new(HERE))?;
+    let defects = defects(Path::new(""), HERE)?;
     if !defects.is_empty() {
         now.get_or_insert_default().values.extend(defects);
     }
@@ -137,21 +137,22 @@ fn scale_line(measurements: &Measurements) -> String {
 pub(super) fn reference(root: &Path) -> Result<Option<Measurements>, PipelineError> {
     let path = root.join(REFERENCE).join(MEASUREMENTS);
     let mut reference: Option<Measurements> = path.exists().then(|| read_json(&path)).transpose()?;
-    let committed = defects(&root.join(COMMITTED))?;
+    let committed = defects(root, COMMITTED)?;
     if !committed.is_empty() {
         reference.get_or_insert_default().values.extend(committed);
     }
     Ok(reference)
 }
 
-/// What the runs of the catalogues that are kept in `directory` measured; nothing where there are none.
-fn defects(directory: &Path) -> Result<BTreeMap<String, Measured>, PipelineError> {
+/// What the runs of the catalogues that are kept in a folder of `root` measured; nothing where there are none.
+fn defects(root: &Path, folder: &str) -> Result<BTreeMap<String, Measured>, PipelineError> {
     let mut values = BTreeMap::new();
     for name in [CANDLE, BURN] {
-        let path = directory.join(name);
+        let source = format!("{folder}/{name}");
+        let path = root.join(&source);
         if path.exists() {
             let outcomes: Outcomes = read_json(&path)?;
-            values.extend(measured(&outcomes, &format!("defects/{name}")));
+            values.extend(measured(&outcomes, &source));
         }
     }
     Ok(values)

@@ -25,42 +25,41 @@ const O200K: &str = concat!(
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 );
 
-/// GPT-2's with the combining marks and joiners after a letter or digit kept in its word. Those after a
-/// symbol stay with the symbol, as GPT-2 has them: emoji are made of symbols, joiners and U+FE0F.
-const MARKS: &str = concat!(
-    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}[\p{L}\p{M}\x{200C}\x{200D}]*| ?\p{N}[\p{N}\p{M}\x{200C}\x{200D}]*",
-    r"| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-);
-
-/// `MARKS` for a large vocabulary: an English contraction, and one full stop, danda or comma that ends the word, stay
-/// with it. They are most of the punctuation of running text, so a frequent word saves a token; the price is a second
-/// entry for it, which a small vocabulary cannot spare.
-const MARKS_STOP: &str = concat!(
-    r" ?\p{L}[\p{L}\p{M}\x{200C}\x{200D}]*(?:['’](?:[sdmt]|ll|ve|re)(?!\p{L}))?(?:[।,.](?![\p{L}\p{N}]))?",
-    r"| ?\p{N}[\p{N}\p{M}\x{200C}\x{200D}]*| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-);
-
-/// `MARKS` with words joined by single spaces as one piece: where the merges of a second stage may cross.
-pub(super) const SUPERWORDS: &str = concat!(
-    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}[\p{L}\p{M}\x{200C}\x{200D}]*(?: \p{L}[\p{L}\p{M}\x{200C}\x{200D}]*)*",
-    r"| ?\p{N}[\p{N}\p{M}\x{200C}\x{200D}]*| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-);
-
-/// A word of `MARKS_STOP`.
-macro_rules! stopped {
+/// A word: letters with their marks and joiners.
+macro_rules! word {
     () => {
-        r"\p{L}[\p{L}\p{M}\x{200C}\x{200D}]*(?:['’](?:[sdmt]|ll|ve|re)(?!\p{L}))?(?:[।,.](?![\p{L}\p{N}]))?"
+        r"\p{L}[\p{L}\p{M}\x{200C}\x{200D}]*"
     };
 }
 
+/// A word with its contraction, and with one full stop, danda or comma that ends it.
+macro_rules! stopped {
+    () => {
+        concat!(word!(), r"(?:['’](?:[sdmt]|ll|ve|re)(?!\p{L}))?(?:[।,.](?![\p{L}\p{N}]))?")
+    };
+}
+
+/// What else there is: numbers with their marks, symbols, spaces.
+macro_rules! rest {
+    () => {
+        r"| ?\p{N}[\p{N}\p{M}\x{200C}\x{200D}]*| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+    };
+}
+
+/// GPT-2's with the combining marks and joiners after a letter or digit kept in its word. Those after a
+/// symbol stay with the symbol, as GPT-2 has them: emoji are made of symbols, joiners and U+FE0F.
+const MARKS: &str = concat!(r"'(?:[sdmt]|ll|ve|re)| ?", word!(), rest!());
+
+/// `MARKS` for a large vocabulary: a contraction and a stop stay with their word. They are most of the punctuation of
+/// running text, so a frequent word saves a token; the price is a second entry for it, which a small vocabulary
+/// cannot spare.
+const MARKS_STOP: &str = concat!(r" ?", stopped!(), rest!());
+
+/// `MARKS` with words joined by single spaces as one piece: where the merges of a second stage may cross.
+pub(super) const SUPERWORDS: &str = concat!(r"'(?:[sdmt]|ll|ve|re)| ?", word!(), r"(?: ", word!(), r")*", rest!());
+
 /// `MARKS_STOP` with words joined by single spaces as one piece.
-pub(super) const STOP_SUPERWORDS: &str = concat!(
-    r" ?",
-    stopped!(),
-    r"(?: ",
-    stopped!(),
-    r")*| ?\p{N}[\p{N}\p{M}\x{200C}\x{200D}]*| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-);
+pub(super) const STOP_SUPERWORDS: &str = concat!(r" ?", stopped!(), r"(?: ", stopped!(), r")*", rest!());
 
 /// What continues a grapheme cluster: Unicode's Extend, SpacingMark and ZWJ (UAX 29, table 2).
 macro_rules! extend {

@@ -24,17 +24,8 @@ const ARTIFACTS: [&str; 12] = [
     "checkpoints/step-000006/state.json",
 ];
 
-/// Bytes that the seed decides; the others are compared in their own way.
-const DECIDED: [&str; 8] = [
-    "corpus/train.jsonl",
-    "corpus/held_out.jsonl",
-    "tokenizer.json",
-    "tokenizer-naive.json",
-    "shards/train-bn.bin",
-    "shards/held_out-bn.bin",
-    "checkpoints/step-000006/model.safetensors",
-    "checkpoints/step-000006/optimizer.safetensors",
-];
+/// Of these, what tells of the machine or the moment too, and is compared in its own way; the seed decides the rest.
+const UNDECIDED: [&str; 4] = ["recipe.toml", "run.lock", "arbiter.json", "checkpoints/step-000006/state.json"];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
@@ -102,8 +93,8 @@ fn train(recipe: &Recipe, root: &Path) -> Result<(), String> {
 /// Hashes of what the seed decides of a run of so many steps.
 pub fn result(root: &Path, steps: u64) -> Vec<String> {
     let place = |name: &str| root.join(name.replace("000006", &format!("{steps:06}")));
-    let hash = |name: &&str| hash_bytes(&std::fs::read(place(name)).unwrap()).to_string();
-    let mut found: Vec<String> = DECIDED.iter().map(hash).collect();
+    let hash = |name: &str| hash_bytes(&std::fs::read(place(name)).unwrap()).to_string();
+    let mut found: Vec<String> = ARTIFACTS.into_iter().filter(|name| !UNDECIDED.contains(name)).map(hash).collect();
     found.push(deterministic_hash(&read_metrics(&root.join("metrics.jsonl")).unwrap()).to_string());
     found
 }

@@ -100,14 +100,21 @@ fn stop_with(signal: &str, recipe: &Path, whole: &Path, root: &Path) {
     while rows(root) < 4 && started.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    let send = |signal: &str| {
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    };
+    // Held while it is asked, so that it cannot have ended before.
+    send("-STOP");
+    let reached = rows(root);
+    assert!((4..110).contains(&reached), "it was to be met in training, and is at step {reached}");
+    send(signal);
+    send("-CONT");
     let output = child.wait_with_output().unwrap();
-    if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(text.contains("everything is saved"), "{text}");
-        let done = read_metrics(&root.join("metrics.jsonl")).unwrap().len() as u64;
-        assert_eq!(done, checkpointed(root), "no step is repeated");
-    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && text.contains("everything is saved"), "{text}");
+    let done = read_metrics(&root.join("metrics.jsonl")).unwrap().len() as u64;
+    assert!(done < 120, "it went on to the end");
+    assert_eq!(done, checkpointed(root), "no step is repeated");
     finish(recipe, root);
     assert_eq!(result(root, 120), result(whole, 120));
 }

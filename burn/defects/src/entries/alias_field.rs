@@ -3,11 +3,12 @@
 use crate::asked::ask;
 use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
 use crate::probe::{device, tensor};
-use crate::training::{Net, RATE, adamw, by, start, train};
+use crate::training::{Net, RATE, Run, adamw, by, start, train};
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, Tensor};
+use shikha::defects::Answer;
 
 pub(super) const ENTRY: Entry = Entry {
     id: "burn-alias-field",
@@ -18,33 +19,9 @@ pub(super) const ENTRY: Entry = Entry {
     source: include_str!("alias_field.rs"),
     reproduce: || judge(&aliased(tensor([16, 16], 2, DType::F32, &device()))),
     control: || judge(&spelled(tensor([16, 16], 2, DType::F32, &device()))),
-    arbiter: Asked::Model(|defective| {
-        let (weight, input) = (drawn(0), |n: usize| tensor([4, 16], 1 + n as u32, DType::F32, &device()));
-        if defective {
-            ask(aliased(weight), move |m: &Aliased, n| m.output(input(n)).square().mean())
-        } else {
-            ask(spelled(weight), move |m: &Spelled, n| m.output(input(n)).square().mean())
-        }
-    }),
+    arbiter: Asked::Model(|defective| if defective { asked(aliased(drawn(0))) } else { asked(spelled(drawn(0))) }),
     training: Training::Runs(|defective, seed| {
-        // The targets of the catalogue's other curves, widened by a fixed embedding.
-        let at = (&device(), DType::F32);
-        let batch = |step| {
-            let (x, target) = Net::batch(seed, step, at);
-            (x.matmul(start([8, 16], seed, "in", at)), target.matmul(start([4, 16], seed, "out", at)))
-        };
-        let off = |output: Tensor<2>, target: Tensor<2>| (output - target).square().mean();
-        if defective {
-            train(aliased(drawn(seed)), by(adamw(), RATE), |m: &Aliased, step| {
-                let (x, target) = batch(step);
-                off(m.output(x), target)
-            })
-        } else {
-            train(spelled(drawn(seed)), by(adamw(), RATE), |m: &Spelled, step| {
-                let (x, target) = batch(step);
-                off(m.output(x), target)
-            })
-        }
+        if defective { trained(aliased(drawn(seed)), seed) } else { trained(spelled(drawn(seed)), seed) }
     }),
     workaround: "spell the type out, and assert num_params()",
 };
@@ -106,4 +83,20 @@ fn judge<M: Output>(model: &M) -> Result<Verdict, CheckError> {
     let (counted, reached) = (model.num_params(), GradientsParams::from_grads(tape, model).len());
     let evidence = format!("{counted} of {} parameters counted, 2 layers, gradients for {reached}", 2 * 16 * 16);
     Ok(Verdict::when(counted < 2 * 16 * 16 || reached < 2, evidence))
+}
+
+fn asked<M: Output + 'static>(model: M) -> Answer {
+    let input = |n: usize| tensor([4, 16], 1 + n as u32, DType::F32, &device());
+    ask(model, move |m: &M, n| m.output(input(n)).square().mean())
+}
+
+/// On the targets of the catalogue's other curves, widened by a fixed embedding.
+fn trained<M: Output>(model: M, seed: u64) -> Run {
+    let at = (&device(), DType::F32);
+    train(model, by(adamw(), RATE), |m: &M, step| {
+        let (x, target) = Net::batch(seed, step, at);
+        let [x, target] =
+            [(x, "in", 8), (target, "out", 4)].map(|(of, name, width)| of.matmul(start([width, 16], seed, name, at)));
+        (m.output(x) - target).square().mean()
+    })
 }
