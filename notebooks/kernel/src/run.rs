@@ -157,6 +157,7 @@ mod tests {
             check: false,
             limit: Duration::from_secs(1),
             stock: false,
+            timings: false,
         };
         let names = |plan: &Plan| {
             let paths = numbered(plan)?;
