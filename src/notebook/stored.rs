@@ -3,13 +3,14 @@
 use super::NotebookError;
 use crate::arbiter::Verdict;
 use crate::arbiter::faults::Score;
+use crate::defects::meter::Efficiency;
 use crate::defects::{Matrix, Outcomes, Record};
 use crate::error::FileError;
 use crate::eval::EvalReport;
 use crate::eval::choice::ChoiceReport;
 use crate::pipeline::{Exported, Measurement, TokenBalance, check_kept, load_study, read_json};
 use crate::recipe::Recipe;
-use crate::report::figure::{Figure, not_measured};
+use crate::report::figure::Figure;
 use crate::report::{Measurements, Table};
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::study::Study;
@@ -74,17 +75,6 @@ impl Stored {
         }
     }
 
-    /// The same, or a page that says what measuring it takes where nobody has.
-    ///
-    /// # Errors
-    /// When it cannot be read or drawn.
-    pub fn figure_or(&self, id: &'static str, needs: &str) -> Result<Figure, NotebookError> {
-        match self.figure(id) {
-            Err(NotebookError::Unknown { .. }) => Ok(not_measured(id, needs)?),
-            found => found,
-        }
-    }
-
     /// A table of the report, as it is committed.
     ///
     /// # Errors
@@ -93,21 +83,6 @@ impl Stored {
         let unknown = || NotebookError::Unknown { what: "table", name: id.to_owned() };
         let text = self.text(&format!("paper/generated/{id}.csv"))?.ok_or_else(unknown)?;
         Table::from_csv(id, &text).ok_or_else(unknown)
-    }
-
-    /// The same, or a table that says what measuring it takes where nobody has.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn table_or(&self, id: &str, needs: &str) -> Result<Table, NotebookError> {
-        match self.table(id) {
-            Err(NotebookError::Unknown { .. }) => {
-                let mut table = Table::new(id, &["measurement", "state"]);
-                table.push(vec![id.to_owned(), format!("not measured: needs {needs}")]);
-                Ok(table)
-            }
-            found => found,
-        }
     }
 
     /// A number of the report as its readers see it, by its key in `paper/generated/numbers.json`.
@@ -240,13 +215,20 @@ impl Stored {
         self.defects()?.records.into_iter().find(|record| record.id == id).ok_or_else(unknown)
     }
 
-    /// A run of the catalogue of Burn's defects; `None` where none is committed.
+    /// A run of the catalogue of Burn's defects.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn burn(&self) -> Result<Option<Outcomes>, NotebookError> {
-        const BURN: &str = "defects/burn.json";
-        if self.path(BURN).exists() { self.json(BURN).map(Some) } else { Ok(None) }
+    pub fn burn(&self) -> Result<Outcomes, NotebookError> {
+        self.json("defects/burn.json")
+    }
+
+    /// How fast the layers of each framework go forward and backward.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn efficiency(&self) -> Result<Efficiency, NotebookError> {
+        self.json("defects/backward-efficiency.json")
     }
 
     /// Which version of Candle has which defect.
@@ -280,19 +262,16 @@ mod tests {
         assert!(!stored.fertility().unwrap().is_empty() && !stored.balance().unwrap().is_empty());
         assert!(stored.verdict().unwrap().passed() && stored.score().unwrap().missed().is_empty());
         assert_eq!(stored.defect("candle-rms-norm").unwrap().verdict(), "present");
+        assert!(!stored.burn().unwrap().records.is_empty() && stored.efficiency().unwrap().gemm_peak > 0.0);
         assert!(!stored.versions().unwrap().names().is_empty() && !stored.cost().unwrap().is_empty());
         assert!(!stored.study().unwrap().trained.is_empty() && stored.measurements().unwrap().values.len() > 5);
     }
 
     #[test]
-    fn what_is_not_there_is_named_or_said_to_be_not_measured() {
+    fn what_is_not_there_is_named() {
         let stored = stored().unwrap();
         let message = stored.figure("no-such").unwrap_err().to_string();
         assert!(message.contains("no figure called `no-such`") && message.contains("registry"), "{message}");
-        let figure = stored.figure_or("no-such", "`make defects-meter`").unwrap();
-        assert!(figure.svg.contains("not measured") && figure.svg.contains("make defects-meter"));
-        let table = stored.table_or("no-such", "a GPU").unwrap();
-        assert!(table.to_text(80).contains("not measured: needs a GPU"));
         assert!(stored.number("no-such").is_err() && stored.defect("no-such").is_err());
         assert!(stored.table("claims").unwrap().len() > 10 && !stored.number("study.languages").unwrap().is_empty());
     }

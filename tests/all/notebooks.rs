@@ -103,6 +103,10 @@ fn what_was_executed_was_executed_to_the_end_and_without_an_error() {
             for output in cell["outputs"].as_array().unwrap() {
                 let bad = output["output_type"] == "error" || output["name"] == "stderr";
                 assert!(!bad, "{name}, code cell {}: {output}", i + 1);
+                // A figure whose cell moves a variable is shown by Debug; a loop without a semicolon shows a unit.
+                let plain = text(&output["data"]["text/plain"]);
+                let debug = plain == "()" || plain.starts_with("Figure {") || plain.starts_with("Table {");
+                assert!(!debug, "{name}, code cell {}: {}", i + 1, &plain[..plain.len().min(60)]);
             }
         }
         let last = text(&cells[cells.len() - 1]["outputs"][0]["text"]);

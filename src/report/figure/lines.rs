@@ -122,20 +122,6 @@ pub fn lines(title: &str, caption: &str, axes: [&str; 2], series: &[Series]) -> 
     Ok(Figure { id: ID, svg, csv })
 }
 
-/// A page in the place of a figure that nobody has measured: what it takes.
-///
-/// # Errors
-/// [`ReportError::Figure`] when it cannot be drawn.
-pub fn not_measured(id: &'static str, needs: &str) -> Result<Figure, ReportError> {
-    let state = format!("not measured: needs {needs}");
-    let svg = page(id, id, &state, |area| {
-        let (width, height) = area.dim_in_pixel();
-        let at = (width as i32 / 2, height as i32 / 2);
-        area.draw(&Text::new(state.clone(), at, anchored(16, &FAINT, HPos::Center, VPos::Center))).map_err(failed(id))
-    })?;
-    Ok(Figure { id, svg, csv: "state\nnot measured\n".to_owned() })
-}
-
 /// At most four digits after the point, and none that say nothing.
 fn short(x: f64) -> String {
     let text = format!("{x:.4}");
