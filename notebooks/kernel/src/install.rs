@@ -2,6 +2,7 @@
 
 use crate::error::KernelError;
 use crate::repository::Repository;
+use crate::workshop::ALLOCATOR;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -42,6 +43,7 @@ fn specification(repository: &Repository, program: &Path, variable: impl Fn(&str
         };
         environment.insert("PATH".into(), json!(path));
     }
+    environment.insert(ALLOCATOR.0.into(), json!(ALLOCATOR.1));
     for name in ["RUSTUP_HOME", "CARGO_HOME"] {
         if let Some(value) = variable(name) {
             environment.insert(name.into(), json!(value));

@@ -6,6 +6,7 @@ use crate::error::KernelError;
 use crate::failure::Failure;
 use crate::notebook::Notebook;
 use crate::repository::Repository;
+use crate::workshop::ALLOCATOR;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -110,6 +111,7 @@ fn execute_apart(plan: &Plan, path: &Path, name: &str, to: &Path) -> Result<(), 
         .args(plan.stock.then_some("--stock"))
         .args(plan.timings.then_some("--timings"))
         .current_dir(&plan.folder)
+        .env(ALLOCATOR.0, ALLOCATOR.1)
         .stdin(Stdio::null())
         .output()
         .map_err(|source| KernelError::Start { program: program.display().to_string(), source })?;
@@ -155,6 +157,7 @@ mod tests {
             check: false,
             limit: Duration::from_secs(1),
             stock: false,
+            timings: false,
         };
         let names = |plan: &Plan| {
             let paths = numbered(plan)?;

@@ -37,6 +37,10 @@ polars-row = { opt-level = 1 }
 /// The flags evcxr gives to the compiler; other flags would be another build of everything.
 pub const RUSTFLAGS: &str = "-Cprefer-dynamic";
 
+/// For the allocator of the kernel library, which reads it before `main`: huge pages take a third of a notebook's start,
+/// all of it spent on zeroing them.
+pub const ALLOCATOR: (&str, &str) = ("MIMALLOC_ALLOW_THP", "0");
+
 /// One kernel's folder, held against other kernels while this lives.
 #[derive(Debug)]
 pub struct Workshop {

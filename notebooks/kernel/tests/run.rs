@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_shikha-kernel");
 
@@ -22,7 +23,11 @@ fn notebook(cells: &[(&str, &[&str])]) -> String {
     json!({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}).to_string()
 }
 
+/// One at a time: a kernel waits while another builds, and waiting counts as a cell's time.
+static ALONE: Mutex<()> = Mutex::new(());
+
 fn run(folder: &Path, arguments: &[&str]) -> Output {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut command = Command::new(PROGRAM);
     command.arg("run").arg("--folder").arg(folder).args(arguments).current_dir(repository());
     command.output().unwrap()
@@ -60,7 +65,7 @@ fn every_planted_fault_is_named_with_its_cell_and_line() {
     std::fs::write(folder.path().join("06-json.ipynb"), "{\n \"cells\": [,\n").unwrap();
     let untouched = std::fs::read(folder.path().join("01-panic.ipynb")).unwrap();
 
-    let output = run(folder.path(), &["--no-warm", "--timeout", "25"]);
+    let output = run(folder.path(), &["--no-warm", "--timeout", "30"]);
     let told = told(&output);
     assert_eq!(output.status.code(), Some(3), "{told}");
     for expected in [
@@ -69,7 +74,7 @@ fn every_planted_fault_is_named_with_its_cell_and_line() {
         "index out of bounds: the len is 3 but the index is 3",
         "02-question.ipynb, cell [2], line 2: an error was returned by `?`\n    invalid digit found in string",
         "03-endless.ipynb, cell [2], line ",
-        ": had not ended after 25 s",
+        ": had not ended after 30 s",
         "04-stderr.ipynb, cell [1]: wrote to standard error: warning: the deep end",
         "05-exit.ipynb, cell [1]: ended the kernel's process",
         "06-json.ipynb, line 2: is not valid JSON",
