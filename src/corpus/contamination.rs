@@ -15,6 +15,8 @@ use unicode_segmentation::UnicodeSegmentation;
 pub struct Protected {
     window: usize,
     hashes: HashSet<u64>,
+    /// Whether any protected text has a Bangla character.
+    has_bangla: bool,
 }
 
 /// What the scan dropped.
@@ -45,8 +47,19 @@ impl Protected {
     /// The windows of `window` words (at least 1) of all `texts`.
     pub fn new<'a>(texts: impl Iterator<Item = &'a str>, window: usize) -> Self {
         let window = window.max(1);
-        let hashes = texts.flat_map(|text| windows(&words(text), window)).collect();
-        Protected { window, hashes }
+        let (mut hashes, mut has_bangla) = (HashSet::new(), false);
+        for text in texts {
+            has_bangla |= text.chars().any(is_bangla);
+            hashes.extend(windows(&words(text), window));
+        }
+        Protected { window, hashes, has_bangla }
+    }
+
+    /// Whether it is worth looking for a window in `text`: one in another script needs a stretch without Bangla that
+    /// is long enough for its words. Finding words is slow, and most Bangla pages have no such stretch.
+    pub fn may_be_in(&self, text: &str) -> bool {
+        let needed = 2 * self.window - 1;
+        !self.hashes.is_empty() && (self.has_bangla || text.split(is_bangla).any(|part| part.len() >= needed))
     }
 
     /// The first window `text` shares with the protected texts, as words.
@@ -74,6 +87,10 @@ impl Protected {
 
 fn words(text: &str) -> Vec<String> {
     text.unicode_words().map(str::to_lowercase).collect()
+}
+
+fn is_bangla(c: char) -> bool {
+    ('\u{980}'..='\u{9ff}').contains(&c)
 }
 
 /// A 64-bit hash of each window: FNV-1a over its words with a separator.

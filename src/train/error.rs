@@ -10,6 +10,9 @@ pub enum TrainError {
     /// A file could not be read or written.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The training text cannot be had.
+    #[error(transparent)]
+    Corpus(#[from] crate::corpus::CorpusError),
     /// The model refused its weights or its input.
     #[error(transparent)]
     Model(#[from] ModelError),
