@@ -5,7 +5,7 @@ export SHIKHA_MIRROR = $(MIRROR)
 endif
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-store defects-matrix defects-reproducers bench native ptx
+.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-store defects-matrix defects-reproducers bench bench-gpu check-cuda native ptx
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -28,5 +28,9 @@ defects-reproducers: ; cargo test --release --locked --test all every_reproducer
 bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench && cargo bench --locked --bench ops -- $(CURDIR)/checkpoints/bench && $(SHIKHA) bench cost --store checkpoints/bench/cost.json && $(SHIKHA) figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
 # The kernels as PTX, and what they take of a device; needs no GPU. `cuda/build.sh --check` only compares.
 ptx: ; cuda/build.sh
+# The program with the feature `cuda`, type-checked and linted; needs no CUDA and no GPU.
+check-cuda: ; cargo clippy --release --locked --features cuda --lib --bins --tests -- -D warnings
+# On a machine with an NVIDIA GPU: all kernels checked, whole steps timed, a record written and drawn.
+bench-gpu: ; cargo run --release --locked --quiet --features cuda -- bench gpu && $(SHIKHA) figures
 # Compiled for the CPU of this machine alone; the vector code is chosen at run time anyway, so little is gained.
 native: ; RUSTFLAGS="-C target-cpu=native" cargo build --release --locked

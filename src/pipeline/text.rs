@@ -1,18 +1,19 @@
 //! From the manifest to token shards: documents, tokenizers, shards, fertility and balance.
 
 use super::{Context, Pipeline, PipelineError, part, program, read_json, write_json};
-use crate::artifact::Hash;
+use crate::artifact::{Hash, write_atomic};
 use crate::corpus::balance::{self, LanguageBalance};
 use crate::corpus::shard::write_shard;
 use crate::corpus::{Document, ParallelSet, read_documents, write_documents};
+use crate::error::FileError;
 use crate::progress::Progress;
 use crate::recipe::TokenizerRecipe;
 use crate::report::Table;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Tokenizer, TokenizerError};
 use crate::tokenizer::fertility::{self, Fertility};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) const TRAIN: &str = "corpus/train.jsonl";
 pub(super) const HELD_OUT: &str = "corpus/held_out.jsonl";
@@ -63,6 +64,9 @@ impl Pipeline {
     /// # Errors
     /// When a source is missing or wrong, or no text is left.
     pub fn corpus(&mut self) -> Result<String, PipelineError> {
+        if self.manifest.is_streamed() {
+            return self.stream();
+        }
         let inputs = [part("recipe.corpus", &self.recipe.corpus), part("recipe.mix", &self.recipe.mix), program()];
         let mut inputs = BTreeMap::from(inputs);
         inputs.insert("manifest".to_owned(), self.manifest.hash());
@@ -78,8 +82,19 @@ impl Pipeline {
     /// # Errors
     /// When training fails or a file cannot be written.
     pub fn tokenizers(&mut self) -> Result<String, PipelineError> {
+        if let Some(file) = self.recipe.tokenizer.file.clone().filter(|_| self.manifest.is_streamed()) {
+            let path = PathBuf::from(&file);
+            let inputs = BTreeMap::from([(file.clone(), crate::artifact::hash_file(&path)?), program()]);
+            let target = self.dir.path(TOKENIZER);
+            self.stage("tokenizer", inputs, &[TOKENIZER.to_owned()], |context| given(context, &path, &target))?;
+            return Ok(format!("{TOKENIZER}: {file}\n"));
+        }
         self.corpus()?;
-        let inputs = BTreeMap::from([self.input(TRAIN)?, part("recipe.tokenizer", &self.recipe.tokenizer), program()]);
+        let mut inputs =
+            BTreeMap::from([self.input(TRAIN)?, part("recipe.tokenizer", &self.recipe.tokenizer), program()]);
+        if let Some(file) = &self.recipe.tokenizer.file {
+            inputs.insert(file.clone(), crate::artifact::hash_file(Path::new(file))?);
+        }
         let outputs = [TOKENIZER, NAIVE_TOKENIZER].map(str::to_owned);
         let root = self.root().to_path_buf();
         self.stage("tokenizers", inputs, &outputs, |context| make_tokenizers(context, &root))?;
@@ -136,6 +151,18 @@ fn make_corpus(context: &Context, root: &Path) -> Result<(), PipelineError> {
     write_json(&root.join(CORPUS_REPORT), &prepared.report)
 }
 
+/// Takes a tokenizer that was trained before.
+fn given(context: &Context, path: &Path, target: &Path) -> Result<(), PipelineError> {
+    let (tokenizer, wanted) = (Tokenizer::load(path)?, context.recipe.tokenizer.vocabulary);
+    let found = tokenizer.vocabulary_size();
+    if found != wanted {
+        let message = format!("it has {found} tokens, `tokenizer.vocabulary` says {wanted}; correct the recipe");
+        return Err(TokenizerError::Format { path: path.to_path_buf(), message }.into());
+    }
+    let bytes = std::fs::read(path).map_err(FileError::at("read", path))?;
+    Ok(write_atomic(target, &bytes)?)
+}
+
 fn make_tokenizers(context: &Context, root: &Path) -> Result<(), PipelineError> {
     let documents = read_documents(&root.join(TRAIN))?;
     let in_mix = |d: &&Document| context.recipe.mix.contains_key(&d.language);
@@ -144,10 +171,13 @@ fn make_tokenizers(context: &Context, root: &Path) -> Result<(), PipelineError> 
         mix => balance::to_mix(&documents, mix),
     };
     let texts: Vec<&str> = chosen.iter().map(|d| d.text.as_str()).collect();
-    let naive = TokenizerRecipe { pre_tokenizer: NAIVE.to_owned(), ..context.recipe.tokenizer.clone() };
+    let naive = TokenizerRecipe { pre_tokenizer: NAIVE.to_owned(), file: None, ..context.recipe.tokenizer.clone() };
     let mut progress = Progress::new("tokenizers", 2, "tokenizers");
     for (recipe, path) in [(&context.recipe.tokenizer, TOKENIZER), (&naive, NAIVE_TOKENIZER)] {
-        Tokenizer::train(&texts, recipe)?.save(&root.join(path))?;
+        match &recipe.file {
+            Some(file) => given(context, Path::new(file), &root.join(path))?,
+            None => Tokenizer::train(&texts, recipe)?.save(&root.join(path))?,
+        }
         progress.advance(1, &recipe.pre_tokenizer);
     }
     progress.finish(&format!("trained on {} documents", texts.len()));

@@ -14,6 +14,7 @@ mod croissant;
 pub mod defects;
 mod error;
 pub mod figure;
+pub mod gpu;
 mod measured;
 mod numbers;
 pub mod page;

@@ -19,6 +19,9 @@ pub enum TrainError {
     /// The arbiter could not run the model.
     #[error("the arbiter's pre-flight: {0}")]
     Arbiter(crate::arbiter::ModelFault),
+    /// A GPU refused.
+    #[error("{0}")]
+    Device(String),
     /// A gradient died or exploded during training.
     #[error(transparent)]
     Monitor(#[from] crate::arbiter::monitor::Alarm),
