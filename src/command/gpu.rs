@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 /// What to measure, and where the record goes.
 #[derive(Args)]
-#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "asked for on every build, so that one without a GPU can say why"))]
 pub struct GpuArgs {
     /// A built-in recipe, or the path of a recipe file
     #[arg(default_value = "bn-0.4b-h100")]

@@ -74,4 +74,28 @@ fn every_case_is_right_on_a_gpu() {
     }
 }
 
+/// Here as on any machine without a GPU: one line says why, and the processor is measured when asked.
+#[test]
+fn without_a_gpu_one_line_says_so_and_the_processor_can_be_measured() {
+    let bench = |arguments: &[&str]| {
+        let program = env!("CARGO_BIN_EXE_shikha");
+        let folder = tempfile::tempdir().unwrap();
+        std::process::Command::new(program).args(["bench", "gpu"]).args(arguments).arg("--store").arg(folder.path()).output().unwrap()
+    };
+    #[cfg(feature = "cuda")]
+    if shikha::ops::cuda::Device::open(0).is_ok() {
+        return eprintln!("note: there is a GPU here");
+    }
+    let refused = bench(&[]);
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && message.lines().count() == 1, "{message}");
+    let why = if cfg!(feature = "cuda") { ["NVIDIA driver", "--or-cpu"] } else { ["--features cuda", "--or-cpu"] };
+    assert!(why.iter().all(|part| message.contains(part)), "{message}");
+    let instead = bench(&["--or-cpu"]);
+    let text = String::from_utf8(instead.stdout).unwrap();
+    assert!(instead.status.success() && text.contains("tokens/s"), "{text}");
+    let unknown = String::from_utf8(bench(&["no-such-recipe"]).stderr).unwrap();
+    assert!(unknown.contains("`bn-0.4b-h100`"), "{unknown}");
+}
+
 include!("cuda/faults.rs");

@@ -10,7 +10,7 @@ mod staging;
 use self::blas::Blas;
 use self::modules::Modules;
 use self::staging::Staging;
-use super::{Backend, Launch, Product};
+use super::{Argument, Backend, Launch, Product};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::{CudaContext, CudaStream, sys};
 use std::ffi::c_void;
@@ -191,7 +191,7 @@ impl Backend for Device {
             return Ok(());
         }
         let function = self.modules.function(launch)?;
-        let pointer = |argument| std::ptr::from_ref(argument).cast_mut().cast::<c_void>();
+        let pointer = |argument: &Argument| std::ptr::from_ref(argument).cast_mut().cast::<c_void>();
         let mut arguments: Vec<*mut c_void> = launch.arguments.iter().map(pointer).collect();
         let (grid, block) = ((launch.blocks, 1, 1), (launch.threads, 1, 1));
         let stream = self.stream.cu_stream();

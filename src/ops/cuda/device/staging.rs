@@ -62,7 +62,9 @@ impl Drop for Staging {
         // SAFETY: made above; the device drops this after its stream is empty.
         unsafe {
             let _ = result::free_host(self.memory.cast());
-            self.sent.map(|event| drop(result::event::destroy(event)));
+            for event in self.sent {
+                let _ = result::event::destroy(event);
+            }
         }
     }
 }
