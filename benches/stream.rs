@@ -39,14 +39,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
         let mut row = |part: &str, bytes: usize, seconds: f64| {
             let memory = peak_memory().map_or("not measured".to_owned(), |b| format!("{:.0}", b as f64 / 1e6));
-            table.push(vec![part.to_owned(), threads.to_string(), format!("{:.1}", bytes as f64 / 1e6 / seconds), memory]);
+            table.push(vec![
+                part.to_owned(),
+                threads.to_string(),
+                format!("{:.1}", bytes as f64 / 1e6 / seconds),
+                memory,
+            ]);
         };
         for (number, (_, bytes)) in files.iter().zip(&size).enumerate() {
             let parquet = Store::new(None, folder.path().into());
-            let (mut feed, _) = Feed::open(order(&files[number..=number], &parquet, folder.path(), &tokenizer, threads)?, {
-                let tokenizer = tokenizer.clone();
-                Arc::new(move |text: &str| tokenizer.encode(text).map_err(|e| e.to_string()))
-            })?;
+            let (mut feed, _) =
+                Feed::open(order(&files[number..=number], &parquet, folder.path(), &tokenizer, threads)?, {
+                    let tokenizer = tokenizer.clone();
+                    Arc::new(move |text: &str| tokenizer.encode(text).map_err(|e| e.to_string()))
+                })?;
             let start = Instant::now();
             pool.install(|| -> Result<(), Box<dyn Error + Send + Sync>> {
                 while feed.advance()?.is_some() {}
@@ -67,7 +73,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         pool.install(|| clean.par_iter().try_for_each(|text| tokenizer.encode(text).map(drop)))?;
         row("encode", size[0], start.elapsed().as_secs_f64());
     }
-    println!("{name}: two files of {:.0} MB of text, snappy, slices of {:.0} MB\n", size[0] as f64 / 1e6, SLICE as f64 / 1e6);
+    println!(
+        "{name}: two files of {:.0} MB of text, snappy, slices of {:.0} MB\n",
+        size[0] as f64 / 1e6,
+        SLICE as f64 / 1e6
+    );
     print!("{}", table.to_text(100));
     Ok(())
 }
@@ -104,7 +114,12 @@ fn write(texts: &[String], folder: &Path) -> Result<(Vec<File>, Vec<usize>), Box
         }
         writer.close()?;
         let path = folder.join(&name);
-        files.push(File { path: name, bytes: std::fs::metadata(&path)?.len(), sha256: hash_file(&path)?, language: None });
+        files.push(File {
+            path: name,
+            bytes: std::fs::metadata(&path)?.len(),
+            sha256: hash_file(&path)?,
+            language: None,
+        });
         sizes.push(size);
     }
     Ok((files, sizes))

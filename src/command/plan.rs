@@ -63,7 +63,11 @@ impl PlanArgs {
         for share in [self.utilisation, REPORTED_SHARE] {
             let (speed, hours) = (plan.tokens_per_second(peak, share), plan.hours(peak, share));
             let cost = self.price.map_or(String::new(), |price| format!(", {:.2} US$", hours * price));
-            println!("at {:4.1} % of it      {speed:.0} tokens/s, {hours:.3} hours = {:.2} days{cost}", 100.0 * share, hours / 24.0);
+            println!(
+                "at {:4.1} % of it      {speed:.0} tokens/s, {hours:.3} hours = {:.2} days{cost}",
+                100.0 * share,
+                hours / 24.0
+            );
         }
         println!("  {:.1} % is what the abstract's numbers come to", 100.0 * REPORTED_SHARE);
         match self.price {

@@ -80,7 +80,8 @@ impl Pipeline {
                 origin: recipe.name,
                 field: "tokenizer.file",
                 found: "not given".to_owned(),
-                expected: "a tokenizer that was trained before: text that is streamed is not there to train one on".to_owned(),
+                expected: "a tokenizer that was trained before: text that is streamed is not there to train one on"
+                    .to_owned(),
             }));
         }
         let root = options.run_dir.clone().unwrap_or_else(|| Path::new("runs").join(&recipe.name));

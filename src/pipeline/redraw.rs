@@ -12,8 +12,8 @@ use crate::report::figure::{self, Figure};
 use crate::report::page::page;
 use crate::report::registry::{self, Kind, REGISTRY};
 use crate::report::{
-    Ledger, Numbers, Table, arbiter, arithmetic, consequence, cost, croissant, defects, fill, gpu, release, sources, speed,
-    study,
+    Ledger, Numbers, Table, arbiter, arithmetic, consequence, cost, croissant, defects, fill, gpu, release, sources,
+    speed, study,
 };
 use crate::tokenizer::study::Release;
 use crate::train::Summary;
@@ -139,7 +139,11 @@ fn gpu_records(root: &Path) -> Result<Vec<Record>, PipelineError> {
         paths.push(entry.map_err(FileError::at("read", &folder))?.path());
     }
     paths.sort();
-    paths.iter().filter(|path| path.extension().is_some_and(|kind| kind == "json")).map(|path| read_json(path)).collect()
+    paths
+        .iter()
+        .filter(|path| path.extension().is_some_and(|kind| kind == "json"))
+        .map(|path| read_json(path))
+        .collect()
 }
 
 fn run(root: &Path, ledger: &Ledger, drawn: &mut Stage) -> Result<(), PipelineError> {

@@ -3,13 +3,13 @@
 use super::text::TOKENIZER;
 use super::{Context, Pipeline, PipelineError};
 use crate::artifact::{Hash, hash_bytes};
+use crate::corpus::CorpusError;
 use crate::corpus::contamination::Protected;
+use crate::corpus::loader::{Batch, validation_windows};
 use crate::corpus::normalise::normalise;
+use crate::corpus::shard::Shard;
 use crate::corpus::source::{Manifest, Role, Store, protected};
 use crate::corpus::stream::{Chunk, Cleaning, Feed, Order, Progressed, Streamed};
-use crate::corpus::loader::{Batch, validation_windows};
-use crate::corpus::shard::Shard;
-use crate::corpus::CorpusError;
 use crate::progress::Progress;
 use crate::recipe::Recipe;
 use crate::report::Table;
@@ -38,8 +38,7 @@ pub(super) fn orders(
     let windows = Protected::new(texts.iter().map(String::as_str), recipe.corpus.contamination_window);
     let plain = (&texts, recipe.corpus.contamination_window);
     let hash = hash_bytes(&serde_json::to_vec(&plain).unwrap_or_else(|e| unreachable!("plain data: {e}")));
-    let cleaning =
-        Cleaning { held_out: recipe.corpus.held_out, protected: Arc::new(windows), protected_hash: hash };
+    let cleaning = Cleaning { held_out: recipe.corpus.held_out, protected: Arc::new(windows), protected_hash: hash };
     let mut orders = BTreeMap::new();
     for language in recipe.mix.keys() {
         let mut files = Vec::new();
@@ -110,7 +109,10 @@ impl Pipeline {
         let tokenizer = Tokenizer::load(&self.dir.path(TOKENIZER))?;
         let total: f64 = self.recipe.mix.values().sum();
         let tokens = (self.recipe.tokens_per_step() * self.recipe.train.steps) as f64;
-        let mut table = Table::new("stream", &["language", "chunks", "documents", "held out", "contaminated", "tokens", "of", "MB"]);
+        let mut table = Table::new(
+            "stream",
+            &["language", "chunks", "documents", "held out", "contaminated", "tokens", "of", "MB"],
+        );
         for (language, order) in orders(&self.recipe, &self.manifest, &self.store, self.root(), &tokenizer)? {
             let needed = (tokens * self.recipe.mix[&language] / total).ceil() as u64;
             let (mut feed, found) = feed(order, &tokenizer)?;
@@ -122,7 +124,10 @@ impl Pipeline {
                 && let Some((chunk, _)) = feed.advance()?
             {
                 sum.add(&chunk);
-                progress.set(sum.tokens.min(needed), &format!("row group {} of file {}", chunk.to.row_group, chunk.to.file));
+                progress.set(
+                    sum.tokens.min(needed),
+                    &format!("row group {} of file {}", chunk.to.row_group, chunk.to.file),
+                );
             }
             progress.finish(&format!("{} tokens", sum.tokens));
             let counts = [sum.documents, sum.held_out, sum.contaminated, sum.tokens, needed].map(|n| n.to_string());

@@ -26,7 +26,8 @@ pub fn table(ledger: &Ledger, records: &[Record]) -> Result<Table, ReportError> 
     };
     let (parameters, tokens, hours) = (stated("parameters")?, stated("training-tokens")?, stated("hours")?);
     let speed = tokens / (3600.0 * hours);
-    let header = ["what", "device", "date", "tokens/s", "share of the bf16 peak", "hours for the recipe", "US$", "kernels"];
+    let header =
+        ["what", "device", "date", "tokens/s", "share of the bf16 peak", "hours for the recipe", "US$", "kernels"];
     let mut table = Table::new("gpu", &header);
     let mut row = |cells: [String; 8]| table.push(cells.into());
     row([
@@ -65,7 +66,8 @@ const TRAFFIC: &str = include_str!("../ops/cuda/traffic.csv");
 const ARCHITECTURE: &str = "sm_90";
 
 /// One row a kernel of the bf16 step: registers, spilled bytes and shared memory on an H100, as the assembler says,
-/// and the bytes it moves in a small step, counted on the processor, beside the fewest possible.
+/// and the bytes that its threads ask for in a small step, counted on the processor, beside the fewest that memory must
+/// move. A number that several threads read counts for each; a GPU's caches serve all but the first.
 ///
 /// # Errors
 /// [`ReportError::Table`] when a committed file is not as expected.
@@ -77,7 +79,8 @@ pub fn kernels() -> Result<Table, ReportError> {
         reader.records().map(row).collect::<csv::Result<_>>().map_err(|e| failed(e.to_string()))
     };
     let (resources, traffic) = (rows(RESOURCES)?, rows(TRAFFIC)?);
-    let header = ["kernel", "registers", "spilled bytes", "static shared bytes", "bytes moved", "fewest possible", "times"];
+    let header =
+        ["kernel", "registers", "spilled bytes", "static shared bytes", "bytes asked for", "fewest possible", "times"];
     let mut table = Table::new("kernels", &header);
     for line in &traffic {
         let [kernel, moved, fewest] = &line[..] else { return Err(failed("traffic.csv has not 3 columns".to_owned())) };
@@ -86,7 +89,14 @@ pub fn kernels() -> Result<Table, ReportError> {
         let number = |cell: &str| cell.parse::<f64>().map_err(|_| failed(format!("`{cell}` is no number")));
         let spilled = number(&found[4])?.max(number(&found[5])?);
         let times = number(moved)? / number(fewest)?;
-        let cells = [kernel.clone(), found[2].clone(), format!("{spilled:.0}"), found[6].clone(), moved.clone(), fewest.clone()];
+        let cells = [
+            kernel.clone(),
+            found[2].clone(),
+            format!("{spilled:.0}"),
+            found[6].clone(),
+            moved.clone(),
+            fewest.clone(),
+        ];
         table.push(cells.into_iter().chain([format!("{times:.2}")]).collect());
     }
     Ok(table)
@@ -104,9 +114,9 @@ fn measured(record: &Record, plan: &Plan) -> [String; 8] {
         timed.map_or_else(none, |t| format!("{:.0}", t.tokens_per_second)),
         timed.and_then(|t| t.peak_share).map_or_else(none, |share| format!("{:.1} %", 100.0 * share)),
         hours.map_or_else(none, |hours| format!("{hours:.2}")),
-        hours.zip(record.price.as_ref()).map_or_else(none, |(h, p)| {
-            format!("{:.2} ({})", h * p.dollars_an_hour, p.stated_by)
-        }),
+        hours
+            .zip(record.price.as_ref())
+            .map_or_else(none, |(h, p)| format!("{:.2} ({})", h * p.dollars_an_hour, p.stated_by)),
         match checked.wrong.len() {
             0 => format!("{} cases right", checked.kernels.len()),
             wrong => format!("{wrong} wrong"),

@@ -209,7 +209,7 @@ pub const REGISTRY: &[Entry] = &[
     row(
         T,
         "kernels",
-        "What each kernel takes of a GPU, and how many bytes it moves",
+        "What each kernel takes of a GPU, and the bytes its threads ask for",
         &["src/ops/cuda/ptx/resources.csv", "src/ops/cuda/traffic.csv"],
         "report::gpu::kernels",
         TRAINING,

@@ -62,7 +62,9 @@ fn write(path: &Path, texts: &[Option<String>], rows: usize, compression: Compre
 fn rows_are_read_from_any_position_in_slices_of_any_size() {
     let folder = tempfile::tempdir().unwrap();
     let (path, texts) = (folder.path().join("a.parquet"), documents());
-    for (rows, compression) in [(50, Compression::SNAPPY), (334, Compression::ZSTD(Default::default())), (1, Compression::UNCOMPRESSED)] {
+    for (rows, compression) in
+        [(50, Compression::SNAPPY), (334, Compression::ZSTD(Default::default())), (1, Compression::UNCOMPRESSED)]
+    {
         write(&path, &texts, rows, compression);
         for start in [0, 1, 5, 49, 50, 51, 137, 333] {
             let at = Position { file: 3, row_group: (start / rows) as u64, row: (start % rows) as u64 };
@@ -197,7 +199,8 @@ fn every_document_is_there_once_in_order_or_held_out() {
         sums = (sums.0 + chunk.documents, sums.1 + chunk.held_out_documents, sums.2 + chunk.empty);
         found.extend((0..shard.len()).map(|i| shard.get(i)));
     }
-    let texts: Vec<String> = documents().iter().flatten().map(|text| normalise(text)).filter(|t| !t.is_empty()).collect();
+    let texts: Vec<String> =
+        documents().iter().flatten().map(|text| normalise(text)).filter(|t| !t.is_empty()).collect();
     let train = texts.iter().filter(|text| !is_held_out(text, 0.1));
     let expected: Vec<u32> = train.clone().flat_map(|text| text.bytes().map(u32::from).chain([256])).collect();
     assert!(found == expected);
@@ -218,8 +221,14 @@ fn training_goes_on_with_the_same_next_batch_over_a_server_that_breaks_off() {
     let uninterrupted = batches(&mirrored, reference.path());
     let expected: Vec<_> = (0..2000).map(|n| uninterrupted.batch(n).unwrap()).collect();
     // List, first file in two goes, second file in two goes, third.
-    let manners =
-        vec![Manner::Honest, Manner::CutAfter(3000), Manner::Honest, Manner::CutAfter(100), Manner::Honest, Manner::Honest];
+    let manners = vec![
+        Manner::Honest,
+        Manner::CutAfter(3000),
+        Manner::Honest,
+        Manner::CutAfter(100),
+        Manner::Honest,
+        Manner::Honest,
+    ];
     let (address, server) = serve(mirror.path(), manners);
     let store = Store::new(None, cache.path().into()).with_base_url(&address);
     let first = batches(&store, folder.path());
@@ -285,11 +294,8 @@ fn a_recipe_trains_on_streamed_text_and_goes_on_after_a_stop() {
     (recipe.model.layers, recipe.model.hidden, recipe.model.context) = (1, 16, 32);
     (recipe.train.steps, recipe.train.warmup_steps, recipe.train.validate_every) = (6, 1, 6);
     let run = |recipe: &Recipe, name: &str| {
-        let options = Options {
-            run_dir: Some(folder.path().join(name)),
-            mirror: Some(mirror.path().into()),
-            force: false,
-        };
+        let options =
+            Options { run_dir: Some(folder.path().join(name)), mirror: Some(mirror.path().into()), force: false };
         Pipeline::open(recipe.clone(), &options)
     };
     let refused = run(&recipe, "none").err().unwrap().to_string();

@@ -80,7 +80,13 @@ fn without_a_gpu_one_line_says_so_and_the_processor_can_be_measured() {
     let bench = |arguments: &[&str]| {
         let program = env!("CARGO_BIN_EXE_shikha");
         let folder = tempfile::tempdir().unwrap();
-        std::process::Command::new(program).args(["bench", "gpu"]).args(arguments).arg("--store").arg(folder.path()).output().unwrap()
+        std::process::Command::new(program)
+            .args(["bench", "gpu"])
+            .args(arguments)
+            .arg("--store")
+            .arg(folder.path())
+            .output()
+            .unwrap()
     };
     #[cfg(feature = "cuda")]
     if shikha::ops::cuda::Device::open(0).is_ok() {

@@ -134,7 +134,14 @@ pub fn losses<B: Backend + 'static>() -> Vec<Case<B>> {
 
 /// Attention, forward and backward: batch, time, heads, key heads, width of a head.
 pub fn attention<B: Backend + 'static>() -> Vec<Case<B>> {
-    let sizes = [[1, 1, 1, 1, 1], [2, 7, 2, 1, 5], [1, 33, 2, 2, 33], [1, 65, 4, 2, 64], [1, 129, 1, 1, 32], [1, 66, 1, 1, 128]];
+    let sizes = [
+        [1, 1, 1, 1, 1],
+        [2, 7, 2, 1, 5],
+        [1, 33, 2, 2, 33],
+        [1, 65, 4, 2, 64],
+        [1, 129, 1, 1, 32],
+        [1, 66, 1, 1, 128],
+    ];
     sizes.into_iter().flat_map(|s| [attention::case::<B, f32>(s), attention::case::<B, bf16>(s)]).collect()
 }
 

@@ -56,7 +56,8 @@ pub fn rope<B: Backend + 'static, T: Number>(windows: usize, time: usize, half: 
 /// SwiGLU, forward and backward.
 pub fn swiglu<B: Backend + 'static, T: Number>(count: usize) -> Case<B> {
     Case::new::<T>("swiglu", &[count], move |b| -> Result<Results, String> {
-        let (gate, up, dout) = (b.random::<T>("gate", count)?, b.random::<T>("up", count)?, b.random::<T>("dout", count)?);
+        let (gate, up, dout) =
+            (b.random::<T>("gate", count)?, b.random::<T>("up", count)?, b.random::<T>("dout", count)?);
         let (out, dgate, dup) = (b.empty::<T>(count)?, b.empty::<T>(count)?, b.empty::<T>(count)?);
         let [mut want, mut want_gate, mut want_up] = [(); 3].map(|()| vec![0.0; count]);
         let (vgate, vup) = (b.values(gate)?, b.values(up)?);

@@ -42,15 +42,16 @@ fn pointer<T>(value: &T) -> *const c_void {
 impl Blas {
     pub(super) fn new() -> Result<Self, DeviceError> {
         let failed = |e: lt::CublasError| DeviceError::Blas { action: "begin", sizes: [0; 3], message: e.to_string() };
-        let (handle, preference) =
-            (lt::create_handle().map_err(failed)?, lt::create_matmul_pref().map_err(failed)?);
+        let (handle, preference) = (lt::create_handle().map_err(failed)?, lt::create_matmul_pref().map_err(failed)?);
         // Parts of a sum are added in a fixed order, never in place: the same bits every time.
         let reduction = sys::cublasLtReductionScheme_t::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE as u32;
         use sys::cublasLtMatmulPreferenceAttributes_t as Attribute;
         // SAFETY: an open preference, and numbers of the size that is said.
         unsafe {
-            let (mask, room) =
-                (Attribute::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, Attribute::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+            let (mask, room) = (
+                Attribute::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                Attribute::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+            );
             lt::set_matmul_pref_attribute(preference, mask, pointer(&reduction), 4).map_err(failed)?;
             lt::set_matmul_pref_attribute(preference, room, pointer(&WORKSPACE), size_of::<usize>()).map_err(failed)?;
         }
@@ -101,7 +102,9 @@ fn plan(
     preference: sys::cublasLtMatmulPreference_t,
     &([rows, inner, columns], [left, right], input, output): &Shape,
 ) -> Result<Plan, lt::CublasError> {
-    let layout = |of: Kind, long: usize, count: usize| lt::create_matrix_layout(kind(of), long as u64, count as u64, long as i64);
+    let layout = |of: Kind, long: usize, count: usize| {
+        lt::create_matrix_layout(kind(of), long as u64, count as u64, long as i64)
+    };
     let compute = sys::cublasComputeType_t::CUBLAS_COMPUTE_32F;
     let product = lt::create_matmul_desc(compute, sys::cudaDataType::CUDA_R_32F)?;
     let first = if right { layout(input, inner, columns)? } else { layout(input, columns, inner)? };

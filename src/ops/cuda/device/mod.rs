@@ -146,7 +146,8 @@ impl Device {
 /// The version as the kernel module states it, for example 580.95.05.
 fn driver_version() -> Option<String> {
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
-    let is_version = |word: &&str| word.split('.').count() >= 2 && word.split('.').all(|part| part.parse::<u32>().is_ok());
+    let is_version =
+        |word: &&str| word.split('.').count() >= 2 && word.split('.').all(|part| part.parse::<u32>().is_ok());
     text.lines().next()?.split_whitespace().find(is_version).map(str::to_owned)
 }
 
@@ -172,7 +173,8 @@ impl Backend for Device {
 
     fn read(&mut self, from: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         // SAFETY: the caller's address has as many bytes; the copy is over before the slice is given back.
-        unsafe { result::memcpy_dtoh_async(bytes, from, self.stream.cu_stream()) }.map_err(refused("read its memory"))?;
+        unsafe { result::memcpy_dtoh_async(bytes, from, self.stream.cu_stream()) }
+            .map_err(refused("read its memory"))?;
         self.stream.synchronize().map_err(refused("finish what it was asked for"))
     }
 
@@ -183,7 +185,8 @@ impl Backend for Device {
 
     fn copy(&mut self, from: u64, to: u64, bytes: usize) -> Result<(), DeviceError> {
         // SAFETY: both addresses have as many bytes and do not overlap.
-        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream.cu_stream()) }.map_err(refused("copy its memory"))
+        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream.cu_stream()) }
+            .map_err(refused("copy its memory"))
     }
 
     fn launch(&mut self, launch: &Launch) -> Result<(), DeviceError> {

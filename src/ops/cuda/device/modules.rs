@@ -10,7 +10,15 @@ macro_rules! ptx {
     ($($file:literal),*) => { [$(($file, include_str!(concat!("../ptx/", $file, ".ptx")))),*] };
 }
 const PTX: [(&str, &str); 9] = ptx![
-    "adamw", "attention_backward", "attention_forward", "cross_entropy", "embedding", "norm", "rms_norm", "rope", "swiglu"
+    "adamw",
+    "attention_backward",
+    "attention_forward",
+    "cross_entropy",
+    "embedding",
+    "norm",
+    "rms_norm",
+    "rope",
+    "swiglu"
 ];
 
 /// Shared memory that every kernel may have without being allowed more.
