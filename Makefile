@@ -5,7 +5,7 @@ export SHIKHA_MIRROR = $(MIRROR)
 endif
 SHIKHA = cargo run --release --locked --quiet --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-store defects-matrix defects-reproducers bench bench-gpu check-cuda native ptx
+.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-matrix defects-reproducers bench bench-gpu check-cuda native ptx
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -21,10 +21,17 @@ paper: ; cargo run --release --locked --quiet --manifest-path paper/typeset/Carg
 study: ; $(SHIKHA) fertility study && $(SHIKHA) fertility consequence && $(SHIKHA) figures
 # The released tokenizer, trained again and chosen again.
 tokenizer: ; $(SHIKHA) fertility release && $(SHIKHA) figures
-defects: ; $(SHIKHA) defects --store runs/defects/outcomes.json && $(SHIKHA) defects --matrix defects/matrix/candle.json
-defects-store: ; $(SHIKHA) defects --store defects/outcomes.json && $(SHIKHA) figures
+defects: defects-candle defects-burn
+defects-candle: ; $(SHIKHA) defects --store runs/defects/outcomes.json && $(SHIKHA) defects --matrix defects/matrix/candle.json
+# Burn's half is a program of its own; where cargo cannot build it, it is left out and said so.
+BURN = burn/target/release/shikha-burn-defects
+BUILD_BURN = test -x $(BURN) || echo "Building Burn's half of the catalogue: a quarter of an hour the first time."; cargo build --release --locked --manifest-path burn/Cargo.toml --target-dir burn/target -p shikha-burn-defects
+defects-burn: ; @if $(BUILD_BURN); then $(SHIKHA) defects --burn $(BURN) --store runs/defects/burn.json; else echo "Burn's half is left out: cargo could not build it here."; fi
+defects-store: ; $(SHIKHA) defects --store defects/outcomes.json && $(BUILD_BURN) && $(SHIKHA) defects --burn $(BURN) --store defects/burn.json && $(SHIKHA) figures
+# One thread a product, so that shares of the GEMM compare.
+defects-meter: ; $(BUILD_BURN) && RAYON_NUM_THREADS=1 $(BURN) --meter > runs/meter.json && mv runs/meter.json defects/backward-efficiency.json && $(SHIKHA) figures
 defects-matrix: ; defects/matrix/run.sh
-defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored
+defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored && cd burn && cargo test --release --locked -p shikha-burn-defects --test entries every_reproducer -- --ignored
 bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench && cargo bench --locked --bench ops -- $(CURDIR)/checkpoints/bench && $(SHIKHA) bench cost --store checkpoints/bench/cost.json && $(SHIKHA) figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
 # The kernels as PTX, and what they take of a device; needs no GPU. `cuda/build.sh --check` only compares.
 ptx: ; cuda/build.sh

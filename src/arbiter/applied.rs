@@ -18,6 +18,8 @@ struct Move<'a> {
     before: &'a [f64],
     after: &'a [f64],
     gradient: Option<&'a [f64]>,
+    /// Size of a number before the first step: a bias that began at zero has none to be held to.
+    start: f64,
 }
 
 /// Watches `steps` training steps; then asks the presence questions of the last gradients, since some
@@ -25,6 +27,7 @@ struct Move<'a> {
 pub fn ask(inquiry: &mut Inquiry, steps: usize) -> Result<(), ModelFault> {
     let count = inquiry.parameters.len();
     let Some(mut before) = values(inquiry) else { return Ok(()) };
+    let start: Vec<f64> = before.iter().map(|x| root_mean_square(x)).collect();
     let mut references: Vec<Reference> = inquiry.parameters.iter().map(|p| Reference::new(p.len())).collect();
     for number in 0..steps {
         let Some(result) = inquiry.subject.step(number) else { return Ok(()) };
@@ -36,7 +39,8 @@ pub fn ask(inquiry: &mut Inquiry, steps: usize) -> Result<(), ModelFault> {
         let typical = Typical::of(inquiry, &before, &after, &gradients);
         for i in (0..count).filter(|i| before[*i].len() == after[*i].len()) {
             let gradient = gradients[i].as_deref();
-            let moved = Move { parameter: &inquiry.parameters[i], before: &before[i], after: &after[i], gradient };
+            let (parameter, start) = (&inquiry.parameters[i], start[i]);
+            let moved = Move { parameter, before: &before[i], after: &after[i], gradient, start };
             let evidence = match (moved.judge(number, &typical), inquiry.subject.rule(i), gradient) {
                 (None, Some(rule), Some(gradient)) if moved.parameter.learns() => {
                     moved.against(&references[i].change(rule, &before[i], gradient))
@@ -138,9 +142,9 @@ impl Move<'_> {
     }
 
     fn implausible(&self, change: &[f64], gradient: &[f64], number: usize, typical: &Typical) -> Option<String> {
-        let (size, weight) = (root_mean_square(change), root_mean_square(self.before));
-        if size > weight.max(typical.weight) && weight > 0.0 {
-            return Some(format!("it moved by {size:.1e} a number, more than its own size of {weight:.1e}"));
+        let (size, own) = (root_mean_square(change), root_mean_square(self.before).max(self.start));
+        if size > own.max(typical.weight) && self.start > 0.0 {
+            return Some(format!("it moved by {size:.1e} a number, more than its own size of {own:.1e}"));
         }
         let slope: f64 = change.iter().zip(gradient).map(|(c, g)| c * g).sum();
         let cosine = slope / (change.len() as f64 * size * root_mean_square(gradient));

@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 use serde::de::DeserializeOwned;
 use shikha::artifact::write_atomic;
 use shikha::defects::{
-    Aspect, CANDLE, Entry, Limits, Matrix, Outcomes, Record, SEEDS, STEPS, catalogue, end_with_parent, misbehaving,
-    readings, reproducer, run_all,
+    Aspect, BurnList, CANDLE, Entry, Limits, Listed, Matrix, Outcomes, Record, Runner, SEEDS, STEPS, Version,
+    burn_readings, catalogue, end_with_parent, misbehaving, readings, reproducer, run_all,
 };
 use shikha::progress::Progress;
 use shikha::report::defects::{figures, matrix_figure, matrix_table, summary, table};
@@ -34,6 +34,15 @@ pub struct DefectsArgs {
     /// Keep every record, with the loss curves, in this file
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
+    /// Run Burn's entries instead, which this program has: burn/target/release/shikha-burn-defects
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["from", "matrix", "reproducer"])]
+    burn: Option<PathBuf>,
+    /// With --burn: run checks and controls alone and keep them under the program's version in this matrix file
+    #[arg(long, value_name = "FILE", requires_all = ["burn", "built"])]
+    into: Option<PathBuf>,
+    /// With --into: the day, and the compiler that the program was built with
+    #[arg(long, num_args = 2, value_names = ["DATE", "TOOLCHAIN"])]
+    built: Vec<String>,
     /// Print and draw a stored file again, without running anything
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -104,6 +113,17 @@ impl DefectsArgs {
             print!("{}", matrix_table(&matrix).to_text(160));
             return Ok(());
         }
+        if let (Some(path), Some(program), [date, toolchain]) = (&self.into, &self.burn, &self.built[..]) {
+            let limits = self.limits();
+            let list = BurnList::of(program, limits)?;
+            let runner = Runner { program, arguments: &["--watched"], limits };
+            let mut matrix: Matrix = if path.exists() { read(path)? } else { Matrix::default() };
+            let version = Version::of(runner, &list.entries, date.clone(), toolchain.clone());
+            matrix.versions.insert(list.version, version);
+            write_atomic(path, format!("{}\n", serde_json::to_string_pretty(&matrix)?).as_bytes())?;
+            print!("{}", matrix_table(&matrix).to_text(160));
+            return Ok(());
+        }
         let outcomes = match &self.from {
             Some(path) => read(path)?,
             None => self.measure()?,
@@ -116,28 +136,56 @@ impl DefectsArgs {
         }
         if !self.json {
             print!("{}{}", table(&outcomes).to_text(160), summary(&outcomes));
-            print!("{}", readings(&catalogue()));
+            let reading = if outcomes.framework == "Burn" { burn_readings() } else { readings(&catalogue()) };
+            print!("{reading}");
         }
         let dirty: Vec<&str> = outcomes.records.iter().filter(|r| !r.clean()).map(|r| r.id.as_str()).collect();
         if dirty.is_empty() { Ok(()) } else { Err(format!("a control is not clean: {}", dirty.join(", ")).into()) }
     }
 
     fn measure(&self) -> Result<Outcomes, Box<dyn Error>> {
-        let entries = match &self.only {
+        let limits = self.limits();
+        let (framework, version, records) = match &self.burn {
+            Some(program) => {
+                let mut list = BurnList::of(program, limits)?;
+                if let Some(id) = &self.only {
+                    list.entries = vec![listed(&list.entries, id)?];
+                }
+                let runner = Runner { program, arguments: &["--watched"], limits };
+                ("Burn", list.version, self.run_every(runner, &list.entries))
+            }
+            None => {
+                let entries: Vec<Listed> = self.entries()?.iter().map(Listed::from).collect();
+                let program = std::env::current_exe()?;
+                ("Candle", CANDLE.to_owned(), self.run_every(Runner::candle(&program, limits), &entries))
+            }
+        };
+        Ok(Outcomes { framework: framework.to_owned(), version, steps: STEPS, seeds: SEEDS, records })
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { time: Duration::from_secs(self.seconds), memory: self.memory }
+    }
+
+    /// Candle's entries that were asked for.
+    fn entries(&self) -> Result<Vec<Entry>, String> {
+        Ok(match &self.only {
             Some(id) => vec![find(id)?],
             None if self.misbehave => catalogue().into_iter().take(1).chain(misbehaving()).collect(),
             None => catalogue(),
-        };
-        let limits = Limits { time: Duration::from_secs(self.seconds), memory: self.memory };
+        })
+    }
+
+    fn run_every(&self, runner: Runner, entries: &[Listed]) -> Vec<Record> {
         let mut progress = Progress::new("defects", entries.len() as u64, "entries");
-        let records = run_all(&std::env::current_exe()?, &entries, limits, |entry, record| {
-            progress.advance(1, entry.id);
+        let records = run_all(runner, entries, |record| {
+            progress.advance(1, &record.id);
             if self.json {
                 println!("{}", line(record));
             }
         });
         progress.finish(&format!("{} entries", entries.len()));
-        Ok(Outcomes { candle: CANDLE.to_owned(), steps: STEPS, seeds: SEEDS, records })
+        records
     }
 }
 
@@ -157,6 +205,12 @@ fn store(outcomes: &Outcomes) -> Result<Vec<u8>, Box<dyn Error>> {
 fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Box<dyn Error>> {
     let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     Ok(serde_json::from_slice(&bytes).map_err(|e| format!("{}: not a file of this kind: {e}", path.display()))?)
+}
+
+fn listed(entries: &[Listed], id: &str) -> Result<Listed, String> {
+    let known = || entries.iter().map(|e| e.id.as_str()).collect::<Vec<_>>().join(", ");
+    let found = entries.iter().find(|e| e.id == id).cloned();
+    found.ok_or_else(|| format!("there is no entry called `{id}`: use {}", known()))
 }
 
 fn find(id: &str) -> Result<Entry, String> {

@@ -2,10 +2,11 @@
 
 use super::entry::{Check, Entry};
 use super::probe;
-use crate::arbiter::Question;
 use crate::arbiter::candle::Model;
-use candle_core::{Result, Var};
+use crate::arbiter::{Question, Verdict};
+use candle_core::Var;
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 
 /// What the arbiter said of one model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +35,19 @@ pub struct Caught {
 }
 
 impl Answer {
+    /// What the arbiter said when it was asked: its findings, or why it would not go on.
+    pub fn of(judged: Result<Verdict, impl Display>) -> Self {
+        let verdict = match judged {
+            Err(error) => return Answer::Refused(error.to_string().lines().next().unwrap_or_default().to_owned()),
+            Ok(verdict) => verdict,
+        };
+        let questions = Question::ALL.into_iter().filter(|question| verdict.failed(*question)).collect();
+        let mut findings: Vec<String> =
+            verdict.findings.iter().map(|f| format!("{} ({})", f.parameter, f.question)).collect();
+        findings.dedup();
+        Answer::Asked(Caught { questions, findings, cut: verdict.cut })
+    }
+
     /// Whether the arbiter would have stopped the run.
     pub fn caught(&self) -> bool {
         match self {
@@ -60,29 +74,16 @@ impl Entry {
     ///
     /// # Errors
     /// When the model cannot be made.
-    pub fn ask(&self, defective: bool) -> Result<Answer> {
+    pub fn ask(&self, defective: bool) -> candle_core::Result<Answer> {
         match self.check {
             Check::Gradient { defect, control, input } => {
                 let (op, x) = (if defective { defect } else { control }, Var::from_tensor(&input()?)?);
                 let inner = x.as_tensor().clone();
                 let loss = move |_: &[_]| probe::loss(&op, &inner);
-                Ok(ask(&mut Model::from_vars(vec![("x".to_owned(), x)], Vec::new(), loss)))
+                Ok(Answer::of(Model::from_vars(vec![("x".to_owned(), x)], Vec::new(), loss).judge()))
             }
-            Check::Shown { model, .. } => Ok(ask(&mut model(defective)?)),
+            Check::Shown { model, .. } => Ok(Answer::of(model(defective)?.judge())),
             Check::Elsewhere(what) => Ok(Answer::NotHere(what.to_owned())),
-        }
-    }
-}
-
-fn ask(model: &mut Model) -> Answer {
-    match model.judge() {
-        Err(error) => Answer::Refused(error.to_string().lines().next().unwrap_or_default().to_owned()),
-        Ok(verdict) => {
-            let questions = Question::ALL.into_iter().filter(|question| verdict.failed(*question)).collect();
-            let mut findings: Vec<String> =
-                verdict.findings.iter().map(|f| format!("{} ({})", f.parameter, f.question)).collect();
-            findings.dedup();
-            Answer::Asked(Caught { questions, findings, cut: verdict.cut })
         }
     }
 }

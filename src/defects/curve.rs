@@ -46,6 +46,15 @@ pub enum Curves {
 }
 
 impl Curves {
+    /// What the curves of training with the defect give away beside those without, a seed a row.
+    ///
+    /// A curve shows the defect on its own when it is not finite or its last quarter lies no lower than its
+    /// first, for more than half of the seeds. It shows it beside healthy runs when the mean of its last
+    /// quarter lies outside the 95 % prediction interval of the [`SEEDS`] healthy ones, again for more than half.
+    pub fn of(healthy: Vec<Vec<f64>>, defective: Vec<Vec<f64>>) -> Self {
+        judge(healthy, defective)
+    }
+
     /// In a few words.
     pub fn short(&self) -> String {
         match self {
@@ -63,11 +72,7 @@ impl Curves {
 }
 
 impl Entry {
-    /// Trains [`SEEDS`] times with and without the defect.
-    ///
-    /// A curve shows the defect on its own when it is not finite or its last quarter lies no lower than its
-    /// first, for more than half of the seeds. It shows it beside healthy runs when the mean of its last
-    /// quarter lies outside the 95 % prediction interval of the healthy ones, again for more than half.
+    /// Trains [`SEEDS`] times with and without the defect, and reads the curves as [`Curves::of`] does.
     ///
     /// # Errors
     /// When the framework refuses an op.
@@ -77,7 +82,7 @@ impl Entry {
             Training::NoCurve(why) => return Ok(Curves::None { why: why.to_owned() }),
         };
         let of = |defective: bool| (0..SEEDS).map(|seed| run(defective, seed)).collect::<Result<Vec<_>>>();
-        Ok(judge(of(false)?, of(true)?))
+        Ok(Curves::of(of(false)?, of(true)?))
     }
 }
 

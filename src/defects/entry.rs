@@ -81,9 +81,16 @@ pub enum Verdict {
     NeedsHardware(String),
 }
 
+impl Verdict {
+    /// [`Verdict::Present`] when `present`, else [`Verdict::Absent`], with the same evidence.
+    pub fn when(present: bool, evidence: String) -> Self {
+        if present { Verdict::Present(evidence) } else { Verdict::Absent(evidence) }
+    }
+}
+
 impl From<Seen> for Verdict {
     fn from((present, evidence): Seen) -> Self {
-        if present { Verdict::Present(evidence) } else { Verdict::Absent(evidence) }
+        Verdict::when(present, evidence)
     }
 }
 

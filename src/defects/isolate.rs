@@ -126,10 +126,21 @@ fn describe(status: ExitStatus, stderr: &str) -> String {
     format!("the process ended with {status}{}", last_words(stderr))
 }
 
+/// A panic names its thread with the system's number, another in every run.
+fn without_thread_number(words: &str) -> String {
+    let Some((before, (number, after))) =
+        words.split_once("' (").and_then(|(before, rest)| Some((before, rest.split_once(')')?)))
+    else {
+        return words.to_owned();
+    };
+    let is_one = words.starts_with("thread '") && number.chars().all(|c| c.is_ascii_digit());
+    if is_one { format!("{before}'{after}") } else { words.to_owned() }
+}
+
 /// The last two lines that say something.
 fn last_words(stderr: &str) -> String {
     let words: Vec<&str> = stderr.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-    let last = words[words.len().saturating_sub(2)..].join(" / ");
+    let last = without_thread_number(&words[words.len().saturating_sub(2)..].join(" / "));
     if last.is_empty() { last } else { format!(": {last}") }
 }
 
@@ -139,4 +150,19 @@ pub fn end_with_parent() {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         std::process::exit(1);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_thread_is_left_out_of_its_last_words() {
+        let stderr = "\nthread '<unknown>' (31062) has overflowed its stack\nfatal runtime error: stack overflow\n";
+        assert_eq!(
+            last_words(stderr),
+            ": thread '<unknown>' has overflowed its stack / fatal runtime error: stack overflow"
+        );
+        assert_eq!(last_words("it's 'x' (7) here"), ": it's 'x' (7) here");
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::entry::Verdict;
 use super::isolate::Outcome;
+use super::record::{Listed, Runner};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +26,17 @@ pub struct Version {
     pub toolchain: String,
     /// By entry; one that is missing has no such function in this version.
     pub entries: BTreeMap<String, Pair>,
+}
+
+impl Version {
+    /// Runs check and control of every entry, each in a process of its own, one after another.
+    pub fn of(runner: Runner, entries: &[Listed], date: String, toolchain: String) -> Self {
+        let pair = |entry: &Listed| {
+            let [check, control] = runner.pair(&entry.id);
+            (entry.id.clone(), Pair { check, control })
+        };
+        Version { date, toolchain, entries: entries.iter().map(pair).collect() }
+    }
 }
 
 /// What was found in a version.

@@ -34,6 +34,11 @@ impl Aspect {
     pub const ALL: [Aspect; 5] =
         [Aspect::Check, Aspect::Control, Aspect::Arbiter, Aspect::ArbiterControl, Aspect::Curves];
 
+    /// The aspect of this name on the command line.
+    pub fn named(name: &str) -> Option<Self> {
+        Aspect::ALL.into_iter().find(|aspect| aspect.name() == name)
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -58,6 +63,55 @@ impl Aspect {
             Aspect::Curves => serde_json::to_string(&entry.would_the_loss_curve_show_it()?),
         };
         json.map_err(candle_core::Error::wrap)
+    }
+}
+
+/// What a run needs to know of an entry, of whichever framework.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Name on the command line.
+    pub id: String,
+    /// What happens, in one line.
+    pub title: String,
+    /// The harm.
+    pub kind: Kind,
+    /// The place of its class in our reading of the abstract.
+    #[serde(skip)]
+    pub place: Option<usize>,
+}
+
+impl From<&Entry> for Listed {
+    fn from(entry: &Entry) -> Self {
+        let place = entry.reading.map(|reading| reading.place);
+        Listed { id: entry.id.to_owned(), title: entry.title.to_owned(), kind: entry.kind, place }
+    }
+}
+
+/// The program that runs one aspect of one entry, called as `program ARGUMENTS --child ID --aspect NAME`.
+#[derive(Debug, Clone, Copy)]
+pub struct Runner<'a> {
+    /// The program.
+    pub program: &'a Path,
+    /// What comes before the entry.
+    pub arguments: &'a [&'a str],
+    /// What each child may use.
+    pub limits: Limits,
+}
+
+impl<'a> Runner<'a> {
+    /// Candle's entries: `program` is this command.
+    pub fn candle(program: &'a Path, limits: Limits) -> Self {
+        Runner { program, arguments: &["defects", "--watched"], limits }
+    }
+
+    /// How the check and the control of an entry end.
+    pub fn pair(self, id: &str) -> [Outcome; 2] {
+        [Aspect::Check, Aspect::Control].map(|aspect| Outcome::from(self.child::<Verdict>(id, aspect)))
+    }
+
+    fn child<T: DeserializeOwned>(self, id: &str, aspect: Aspect) -> std::result::Result<T, String> {
+        let own = ["--child", id, "--aspect", aspect.name()];
+        run_child(self.program, &[self.arguments, &own].concat(), self.limits)
     }
 }
 
@@ -86,23 +140,20 @@ pub struct Record {
 }
 
 impl Record {
-    /// Runs every aspect of `entry`, each as `program defects --child ID --aspect NAME`.
-    pub fn of(program: &Path, entry: &Entry, limits: Limits) -> Self {
-        let outcome = |aspect| match child::<Verdict>(program, entry, aspect, limits) {
-            Ok(verdict) => Outcome::Verdict(verdict),
-            Err(how) => Outcome::Ended(how),
-        };
-        let answer = |aspect| child(program, entry, aspect, limits).unwrap_or_else(Answer::Ended);
+    /// Runs every aspect of `entry`, each in a process of its own.
+    pub fn of(runner: Runner, entry: &Listed) -> Self {
+        let answer = |aspect| runner.child(&entry.id, aspect).unwrap_or_else(Answer::Ended);
+        let [check, control] = runner.pair(&entry.id);
         Record {
-            id: entry.id.to_owned(),
-            title: entry.title.to_owned(),
+            id: entry.id.clone(),
+            title: entry.title.clone(),
             kind: entry.kind,
-            reading: entry.reading.map(|reading| reading.place),
-            check: outcome(Aspect::Check),
-            control: outcome(Aspect::Control),
+            reading: entry.place,
+            check,
+            control,
             arbiter: answer(Aspect::Arbiter),
             arbiter_control: answer(Aspect::ArbiterControl),
-            curves: child(program, entry, Aspect::Curves, limits).unwrap_or_else(|why| Curves::None { why }),
+            curves: runner.child(&entry.id, Aspect::Curves).unwrap_or_else(|why| Curves::None { why }),
         }
     }
 
@@ -121,23 +172,9 @@ impl Record {
     }
 }
 
-fn child<T: DeserializeOwned>(
-    program: &Path,
-    entry: &Entry,
-    aspect: Aspect,
-    limits: Limits,
-) -> std::result::Result<T, String> {
-    run_child(program, &["defects", "--watched", "--child", entry.id, "--aspect", aspect.name()], limits)
-}
-
 /// Runs every aspect of every entry and hands over each record as soon as it is whole; gives all of them in
 /// the order of `entries`. As many entries run at once as the machine has cores.
-pub fn run_all(
-    program: &Path,
-    entries: &[Entry],
-    limits: Limits,
-    done: impl FnMut(&Entry, &Record) + Send,
-) -> Vec<Record> {
+pub fn run_all(runner: Runner, entries: &[Listed], done: impl FnMut(&Record) + Send) -> Vec<Record> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(done));
     let records: Vec<Mutex<Option<Record>>> = entries.iter().map(|_| Mutex::new(None)).collect();
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -145,8 +182,8 @@ pub fn run_all(
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some((i, entry)) = take(&next, entries) {
-                    let record = Record::of(program, entry, limits);
-                    done.lock().unwrap_or_else(|p| p.into_inner())(entry, &record);
+                    let record = Record::of(runner, entry);
+                    done.lock().unwrap_or_else(|p| p.into_inner())(&record);
                     *records[i].lock().unwrap_or_else(|p| p.into_inner()) = Some(record);
                 }
             });
@@ -155,7 +192,7 @@ pub fn run_all(
     records.into_iter().filter_map(|record| record.into_inner().unwrap_or_else(|p| p.into_inner())).collect()
 }
 
-fn take<'a>(next: &AtomicUsize, entries: &'a [Entry]) -> Option<(usize, &'a Entry)> {
+fn take<'a>(next: &AtomicUsize, entries: &'a [Listed]) -> Option<(usize, &'a Listed)> {
     let i = next.fetch_add(1, Ordering::Relaxed);
     entries.get(i).map(|entry| (i, entry))
 }
@@ -164,8 +201,10 @@ fn take<'a>(next: &AtomicUsize, entries: &'a [Entry]) -> Option<(usize, &'a Entr
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcomes {
-    /// Version of Candle.
-    pub candle: String,
+    /// The framework.
+    pub framework: String,
+    /// Its version.
+    pub version: String,
     /// Training steps of a curve.
     pub steps: usize,
     /// Seeds of a curve.

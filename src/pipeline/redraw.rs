@@ -1,19 +1,20 @@
 //! Every figure and table of the report again, from the stored measurements alone: no text, no training, no network.
 
 use super::kept::{self, REFERENCE};
-use super::report::{DEFECTS, reference};
+use super::report::{BURN, CANDLE, COMMITTED, EFFICIENCY, reference};
 use super::study_consequence::load_consequence;
 use super::{PipelineError, load_study, read_json, release_card};
 use crate::artifact::write_atomic;
 use crate::corpus::source::Manifest;
+use crate::defects::meter::Efficiency;
 use crate::defects::{Matrix, Outcomes};
 use crate::error::FileError;
 use crate::report::figure::{self, Figure};
 use crate::report::page::page;
 use crate::report::registry::{self, Kind, REGISTRY};
 use crate::report::{
-    Ledger, Numbers, Table, arbiter, arithmetic, consequence, cost, croissant, defects, fill, gpu, release, sources,
-    speed, study,
+    Ledger, Numbers, Table, arbiter, arithmetic, consequence, cost, croissant, defects, efficiency, fill, gpu, release,
+    sources, speed, study,
 };
 use crate::tokenizer::study::Release;
 use crate::train::Summary;
@@ -25,6 +26,7 @@ use std::path::Path;
 const STUDY: &str = "checkpoints/fertility";
 const RELEASE: &str = "checkpoints/tokenizer";
 const MATRIX: &str = "defects/matrix/candle.json";
+const BURN_MATRIX: &str = "defects/matrix/burn.json";
 const SCORE: &str = "checkpoints/arbiter/score.json";
 const BENCH: &str = "checkpoints/bench";
 const GPU: &str = "checkpoints/gpu";
@@ -190,13 +192,21 @@ fn fertility(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
 }
 
 fn catalogue(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
-    let outcomes: Outcomes = read_json(&root.join(DEFECTS[0]))?;
+    let outcomes: Outcomes = read_json(&root.join(COMMITTED).join(CANDLE))?;
     let matrix: Matrix = read_json(&root.join(MATRIX))?;
     defects::figures(&outcomes)?.into_iter().for_each(|figure| drawn.figure(figure));
     drawn.figure(defects::matrix_figure(&matrix)?);
     drawn.table("candle-defects", defects::table(&outcomes))?;
     drawn.table("candle-versions", defects::matrix_table(&matrix))?;
     drawn.numbers.defects(&outcomes, &matrix);
+    let burn: Outcomes = read_json(&root.join(COMMITTED).join(BURN))?;
+    let versions: Matrix = read_json(&root.join(BURN_MATRIX))?;
+    let meter: Efficiency = read_json(&root.join(COMMITTED).join(EFFICIENCY))?;
+    drawn.figure(efficiency::figure(&meter)?);
+    drawn.table("burn-defects", defects::table(&burn))?;
+    drawn.table("burn-versions", defects::matrix_table(&versions))?;
+    drawn.table("backward-efficiency", efficiency::table(&meter))?;
+    drawn.numbers.burn(&burn, &versions, &meter);
     let score = read_json(&root.join(SCORE))?;
     drawn.figure(arbiter::figure(&score)?);
     drawn.table("arbiter-score", arbiter::table(&score))?;

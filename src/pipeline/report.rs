@@ -20,8 +20,15 @@ pub(super) const MEASUREMENTS: &str = "measurements.json";
 const FIGURES: [&str; 4] = ["training", "fertility", "balance", "loss"];
 const CHOICE_TABLE: [&str; 2] = ["tables/choice.md", "tables/choice.csv"];
 
-/// Where a run of the defect catalogue is kept: the committed one, and this machine's (`make defects`).
-pub(super) const DEFECTS: [&str; 2] = ["defects/outcomes.json", "runs/defects/outcomes.json"];
+/// Where runs of the defect catalogues and of the meter are kept, in the repository and on this machine.
+pub(super) const COMMITTED: &str = "defects";
+const HERE: &str = "runs/defects";
+/// A run of Candle's catalogue, there.
+pub(super) const CANDLE: &str = "outcomes.json";
+/// A run of Burn's.
+pub(super) const BURN: &str = "burn.json";
+/// A run of the backward-efficiency meter.
+pub(super) const EFFICIENCY: &str = "backward-efficiency.json";
 
 /// The run whose measurements `shikha claims` shows as "this machine now" when none is named.
 const LAST: &str = "runs/pocket";
@@ -58,7 +65,7 @@ impl Pipeline {
             values: measure(&results, &self.recipe.tokenizer.pre_tokenizer),
         };
         write_json(&self.dir.path(MEASUREMENTS), &measurements)?;
-        measurements.values.extend(defects(Path::new(""), DEFECTS[1])?);
+        measurements.values.extend(defects(Path::new(HERE))?);
         let ledger = Ledger::built_in()?;
         let table = ledger.table(reference(Path::new(""))?.as_ref(), Some(&measurements))?;
         write_atomic(&self.dir.path("claims.md"), table.to_markdown().as_bytes())?;
@@ -108,7 +115,7 @@ impl Pipeline {
 pub fn stored_claims() -> Result<String, PipelineError> {
     let (ledger, path) = (Ledger::built_in()?, Path::new(LAST).join(MEASUREMENTS));
     let mut now: Option<Measurements> = path.exists().then(|| read_json(&path)).transpose()?;
-    let defects = defects(Path::new(""), DEFECTS[1])?;
+    let defects = defects(Path::new(HERE))?;
     if !defects.is_empty() {
         now.get_or_insert_default().values.extend(defects);
     }
@@ -130,21 +137,24 @@ fn scale_line(measurements: &Measurements) -> String {
 pub(super) fn reference(root: &Path) -> Result<Option<Measurements>, PipelineError> {
     let path = root.join(REFERENCE).join(MEASUREMENTS);
     let mut reference: Option<Measurements> = path.exists().then(|| read_json(&path)).transpose()?;
-    let committed = defects(root, DEFECTS[0])?;
+    let committed = defects(&root.join(COMMITTED))?;
     if !committed.is_empty() {
         reference.get_or_insert_default().values.extend(committed);
     }
     Ok(reference)
 }
 
-/// What a stored run of the catalogue measured; nothing where there is none.
-fn defects(root: &Path, name: &str) -> Result<BTreeMap<String, Measured>, PipelineError> {
-    let path = root.join(name);
-    if !path.exists() {
-        return Ok(BTreeMap::new());
+/// What the runs of the catalogues that are kept in `directory` measured; nothing where there are none.
+fn defects(directory: &Path) -> Result<BTreeMap<String, Measured>, PipelineError> {
+    let mut values = BTreeMap::new();
+    for name in [CANDLE, BURN] {
+        let path = directory.join(name);
+        if path.exists() {
+            let outcomes: Outcomes = read_json(&path)?;
+            values.extend(measured(&outcomes, &format!("defects/{name}")));
+        }
     }
-    let outcomes: Outcomes = read_json(&path)?;
-    Ok(measured(&outcomes, name))
+    Ok(values)
 }
 
 fn figure_files(id: &str) -> [String; 2] {

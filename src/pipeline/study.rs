@@ -1,6 +1,6 @@
 //! The fertility study from the text of the `small` manifest to stored measurements.
 
-use super::study_text::{ALL, AS_WRITTEN, BALANCED, Texts, WITH_NEWS, sets, texts};
+use super::study_text::{ALL, AS_WRITTEN, BALANCED, LEANING, Texts, WITH_NEWS, sets, texts};
 use super::{PipelineError, read_json, write_json};
 use crate::artifact::{Hash, hash_file, write_atomic};
 use crate::progress::Progress;
@@ -19,8 +19,14 @@ const HASH: &str = "study.hash.json";
 /// Vocabularies on the main text, and on the others.
 const MANY: [usize; 7] = [1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
 const FEW: [usize; 4] = [8192, 16_384, 32_768, 65_536];
-/// Vocabularies of the first stage and of both, where the second may cross spaces.
-const SUPERWORDS: [(usize, usize); 3] = [(12_288, 16_384), (24_576, 32_768), (49_152, 65_536)];
+/// Text, pattern of the first stage, and the vocabularies of the first and of both, where the second may cross spaces.
+/// The last is how low it goes here: the most Bangla, and stops that stay on their word.
+const SUPERWORDS: [(&str, PreTokenizer, usize, usize); 4] = [
+    (BALANCED, PreTokenizer::Marks, 12_288, 16_384),
+    (BALANCED, PreTokenizer::Marks, 24_576, 32_768),
+    (BALANCED, PreTokenizer::Marks, 49_152, 65_536),
+    (LEANING, PreTokenizer::MarksStop, 57_344, 65_536),
+];
 const UNIGRAM: [usize; 2] = [8192, 32_768];
 
 /// The vocabulary of the walk-throughs and spellings.
@@ -58,7 +64,7 @@ pub fn study(options: &StudyOptions) -> Result<String, PipelineError> {
         return store(&Study { known, ..kept }, &options.out);
     }
     let mut work =
-        Progress::new("study", (53 + SUPERWORDS.len() + UNIGRAM.len() + manifest.len()) as u64, "tokenizers");
+        Progress::new("study", (54 + SUPERWORDS.len() + UNIGRAM.len() + manifest.len()) as u64, "tokenizers");
     let (mut trained, shown) = train(&texts, &sets, &mut work)?;
     trained.extend(experiments(&texts, &sets, &mut work)?);
     let mut known = Vec::new();
@@ -144,6 +150,7 @@ fn train(texts: &Texts, sets: &[TextSet], work: &mut Progress) -> Result<(Vec<Tr
         (arm(ALL, &PreTokenizer::STUDIED, &MANY, true), sets),
         (arm(BALANCED, &two, &FEW, true), sets),
         (arm(WITH_NEWS, &two, &FEW, true), sets),
+        (arm(LEANING, &[PreTokenizer::MarksStop], &[65_536], true), sets),
         (arm(AS_WRITTEN, &[PreTokenizer::Marks], &[SHOWN], true), &raw),
         (arm(AS_WRITTEN, &[PreTokenizer::Marks], &[SHOWN], false), &raw),
     ];
@@ -162,22 +169,23 @@ fn train(texts: &Texts, sets: &[TextSet], work: &mut Progress) -> Result<(Vec<Tr
     Ok((trained, shown))
 }
 
-/// Superwords and unigram models, on the balanced text.
+/// Superwords, and unigram models on the balanced text.
 fn experiments(texts: &Texts, sets: &[TextSet], work: &mut Progress) -> Result<Vec<Trained>, PipelineError> {
-    let documents = texts.documents(BALANCED);
-    let training = |vocabulary| Training { pre_tokenizer: PreTokenizer::Marks, vocabulary, compose: true };
+    let training = |pre_tokenizer, vocabulary| Training { pre_tokenizer, vocabulary, compose: true };
     let mut rows = Vec::new();
-    for (first, both) in SUPERWORDS {
-        let make = || train_superwords(&Tokenizer::train_as(&documents, &training(first))?, &documents, both);
+    for (text, pattern, first, both) in SUPERWORDS {
+        let documents = texts.documents(text);
+        let make = || train_superwords(&Tokenizer::train_as(&documents, &training(pattern, first))?, &documents, both);
         let (tokenizer, machine) = timed(make)?;
-        let mut row = describe("superword BPE", &tokenizer, both, machine, (&documents, sets))?;
+        let mut row = describe("superword BPE", (pattern, text), &tokenizer, both, machine, (&documents, sets))?;
         row.hash = Some(tokenizer.hash()?);
         rows.push(row);
-        work.advance(1, &format!("superwords, {both}"));
+        work.advance(1, &format!("superwords, {text}, {both}"));
     }
+    let (pattern, documents) = (PreTokenizer::Marks, texts.documents(BALANCED));
     for vocabulary in UNIGRAM {
-        let ((tokenizer, hash), machine) = timed(|| train_unigram(&documents, &training(vocabulary)))?;
-        let row = describe("Unigram", &tokenizer, vocabulary, machine, (&documents, sets))?;
+        let ((tokenizer, hash), machine) = timed(|| train_unigram(&documents, &training(pattern, vocabulary)))?;
+        let row = describe("Unigram", (pattern, BALANCED), &tokenizer, vocabulary, machine, (&documents, sets))?;
         rows.push(Trained { hash: Some(hash), ..row });
         work.advance(1, &format!("unigram, {vocabulary}"));
     }
@@ -186,6 +194,7 @@ fn experiments(texts: &Texts, sets: &[TextSet], work: &mut Progress) -> Result<V
 
 fn describe(
     model: &str,
+    (pattern, text): (PreTokenizer, &str),
     encoder: &dyn Encoder,
     asked: usize,
     machine: Machine,
@@ -196,8 +205,8 @@ fn describe(
     let bytes: u64 = measured.iter().map(|m| m.fertility.bytes).sum();
     Ok(Trained {
         model: model.to_owned(),
-        pre_tokenizer: PreTokenizer::Marks.name().to_owned(),
-        text: BALANCED.to_owned(),
+        pre_tokenizer: pattern.name().to_owned(),
+        text: text.to_owned(),
         nfc: true,
         asked,
         vocabulary: encoder.vocabulary_size(),

@@ -1,6 +1,7 @@
-//! The text of the fertility study: four training texts from one manifest, and what is measured on.
+//! The text of the fertility study: five training texts from one manifest, and what is measured on.
 
 use super::{PipelineError, study::StudyOptions};
+use crate::corpus::balance::to_mix;
 use crate::corpus::source::{LicenceRisk, Manifest, ReadOutcome, Store, files_to_read, read};
 use crate::corpus::{Document, ParallelPair, ParallelSet, Prepared, prepare_documents};
 use crate::progress::Progress;
@@ -16,6 +17,7 @@ pub(super) const ALL: &str = "all";
 pub(super) const BALANCED: &str = "balanced";
 pub(super) const WITH_NEWS: &str = "with news";
 pub(super) const AS_WRITTEN: &str = "as written";
+pub(super) const LEANING: &str = "four fifths";
 
 /// The text of the study.
 pub(super) struct Texts {
@@ -55,6 +57,8 @@ pub(super) fn texts(options: &StudyOptions) -> Result<Texts, PipelineError> {
     let written = |d: &Document| Some(Document { text: (*raw.get(d.id.as_str())?).to_owned(), ..d.clone() });
     let as_written = all.train.iter().filter_map(written).collect();
     let balanced = balance(&all.train);
+    let mix = BTreeMap::from([("bn".to_owned(), 0.8), ("en".to_owned(), 0.2)]);
+    let leaning = to_mix(&with_news, &mix).into_iter().cloned().collect();
     let mut scripts = outcome.scripts.clone();
     if let Some(set) = all.parallel.iter().find(|set| set.id == "par-udhr") {
         let side = |of: fn(&ParallelPair) -> &str| set.pairs.iter().map(of).collect::<Vec<_>>().join("\n");
@@ -63,6 +67,7 @@ pub(super) fn texts(options: &StudyOptions) -> Result<Texts, PipelineError> {
     let training = vec![
         named(ALL, "all training text of the `small` manifest", all.train),
         named(BALANCED, "all Bangla of it, and as many characters of English", balanced),
+        named(LEANING, "all Bangla with the news set, and English to a fifth of the characters", leaning),
         named(WITH_NEWS, "all, and the news set, whose licence is less sure", with_news),
         named(AS_WRITTEN, "all, before it is normalised", as_written),
     ];

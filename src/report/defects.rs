@@ -2,13 +2,13 @@
 
 use super::figure::{CurvePair, Figure, Tally, dead_parameters, taxonomy, versions};
 use super::{Measured, ReportError, Table};
-use crate::defects::{Curves, Kind, Matrix, Outcomes, Record, catalogue};
+use crate::defects::{Curves, Found, Kind, Matrix, Outcomes, Record, catalogue};
 use std::collections::BTreeMap;
 
 /// One row an entry.
 pub fn table(outcomes: &Outcomes) -> Table {
     let header = ["entry", "what happens", "kind", "verdict", "evidence", "loss curve shows it", "arbiter", "control"];
-    let mut table = Table::new("defects", &header);
+    let mut table = Table::new(&format!("{}-defects", outcomes.framework.to_lowercase()), &header);
     for record in &outcomes.records {
         table.push(vec![
             record.id.clone(),
@@ -38,10 +38,11 @@ pub fn summary(outcomes: &Outcomes) -> String {
     let of = |verdict: &str| outcomes.records.iter().filter(|r| r.verdict() == verdict).count();
     let (present, silent, caught) = (of("present"), outcomes.silent(), outcomes.caught());
     format!(
-        "\nCandle {}: {} entries, {present} present, {} absent, {} not run here.\n\
+        "\n{} {}: {} entries, {present} present, {} absent, {} not run here.\n\
          {silent} of those present could be trained with ({} steps, {} seeds) and gave nothing away in the loss curve on \
          its own; the arbiter catches {caught} of these.\n",
-        outcomes.candle,
+        outcomes.framework,
+        outcomes.version,
         outcomes.records.len(),
         of("absent"),
         of("not run here"),
@@ -55,7 +56,7 @@ pub fn summary(outcomes: &Outcomes) -> String {
 /// # Errors
 /// [`ReportError`] when there is nothing to draw.
 pub fn figures(outcomes: &Outcomes) -> Result<Vec<Figure>, ReportError> {
-    let scale = format!("Candle {} on the CPU", outcomes.candle);
+    let scale = format!("{} {} on the CPU", outcomes.framework, outcomes.version);
     let tallies: Vec<Tally> = Kind::ALL.into_iter().filter_map(|kind| tally(outcomes, kind)).collect();
     let caption = format!(
         "{scale}; curves alone, and beside healthy runs: {} steps, {} seeds, at most a few thousand parameters.",
@@ -99,10 +100,16 @@ pub fn matrix_table(matrix: &Matrix) -> Table {
     let header: Vec<&str> = ["entry"].into_iter().chain(names.iter().copied()).collect();
     let mut table = Table::new("defect-versions", &header);
     for entry in in_order(matrix) {
-        let found = names.iter().map(|version| matrix.found(entry, version).name().to_owned());
+        let found = names.iter().map(|version| word(entry, matrix.found(entry, version)));
         table.push([entry.to_owned()].into_iter().chain(found).collect());
     }
     table
+}
+
+/// What was found, in a word; older versions of Burn are not asked everything, and not all of it can be written there.
+fn word(entry: &str, found: Found) -> String {
+    let unasked = found == Found::NoSuchOp && entry.starts_with("burn-");
+    if unasked { "not asked" } else { found.name() }.to_owned()
 }
 
 /// The matrix, drawn.
@@ -125,7 +132,10 @@ fn in_order(matrix: &Matrix) -> Vec<&str> {
 
 /// What a run of the catalogue says to the claims.
 pub fn measured(outcomes: &Outcomes, source: &str) -> BTreeMap<String, Measured> {
-    let counts = [("candle-defects", outcomes.silent()), ("arbiter-failures", outcomes.caught())];
+    let mut counts = vec![("candle-defects", outcomes.silent()), ("arbiter-failures", outcomes.caught())];
+    if outcomes.framework == "Burn" {
+        counts = vec![("burn-defects", outcomes.silent())];
+    }
     let measured = |value: usize| Measured { value: value as f64, interval: None, source: source.to_owned() };
     counts.into_iter().map(|(id, count)| (id.to_owned(), measured(count))).collect()
 }

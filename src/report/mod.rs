@@ -12,6 +12,7 @@ pub mod consequence;
 pub mod cost;
 mod croissant;
 pub mod defects;
+pub mod efficiency;
 mod error;
 pub mod figure;
 pub mod gpu;

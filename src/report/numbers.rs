@@ -7,6 +7,7 @@ use super::release::SET;
 use super::{Ledger, Measurements, ReportError, speed};
 use crate::arbiter::faults::{Kind, Score};
 use crate::corpus::balance::LanguageBalance;
+use crate::defects::meter::{Efficiency, Speed};
 use crate::defects::{Matrix, Outcomes};
 use crate::eval::choice::ChoiceReport;
 use crate::eval::{EvalReport, MODELS};
@@ -102,9 +103,11 @@ impl Numbers {
         self.put("study.vocabulary", study.cause.vocabulary);
         self.put("study.correlation", spread(study.cause.correlation));
         self.put("study.correlation-with-marks", spread(study.cause.correlation_with_marks));
-        for row in study.trained.iter().filter(|row| row.model == "BPE" && row.nfc) {
+        for row in study.trained.iter().filter(|row| row.model != "Unigram" && row.nfc) {
+            let model = if row.model == "BPE" { "" } else { "superwords." };
             for found in row.measured.iter().filter(|m| m.texts == "par-ntrex") {
-                let name = format!("study.{}.{}.{}.{}", row.text, row.pre_tokenizer, row.asked, found.language);
+                let text = row.text.replace(' ', "-");
+                let name = format!("study.{model}{text}.{}.{}.{}", row.pre_tokenizer, row.asked, found.language);
                 self.put(format!("{name}.characters"), spread(found.fertility.characters_per_token));
                 self.put(format!("{name}.tokens-per-word"), spread(found.fertility.tokens_per_word));
             }
@@ -141,10 +144,34 @@ impl Numbers {
         }
     }
 
+    /// `burn.…`: the catalogue of Burn, its matrix and the meter.
+    pub fn burn(&mut self, outcomes: &Outcomes, matrix: &Matrix, meter: &Efficiency) {
+        let of = |verdict: &str| outcomes.records.iter().filter(|r| r.verdict() == verdict).count();
+        self.put("burn.version", &outcomes.version);
+        self.put("burn.entries", outcomes.records.len());
+        self.put("burn.present", of("present"));
+        self.put("burn.absent", of("absent"));
+        self.put("burn.not-run", of("not run here"));
+        self.put("burn.silent", outcomes.silent());
+        self.put("burn.caught", outcomes.caught());
+        self.put("burn.versions", matrix.names().join(", "));
+        let share = |speed: f64| format!("{:.0} %", 100.0 * meter.share(speed));
+        if let Some(slowest) = meter.slowest("Burn") {
+            self.put("burn.backward-share", share(slowest.backward));
+            self.put("burn.backward-way", &slowest.way);
+            self.put("burn.backward-shape", format!("{} × {}", slowest.shape.batch, slowest.shape.time));
+            let flat = |s: &&Speed| s.shape == slowest.shape && s.way.contains("reshaped");
+            if let Some(control) = meter.speeds.iter().find(flat) {
+                self.put("burn.backward-share-reshaped", share(control.backward));
+            }
+        }
+        self.put("burn.gemm", format!("{:.0}", meter.gemm_peak));
+    }
+
     /// `defects.…`: the catalogue and its matrix.
     pub fn defects(&mut self, outcomes: &Outcomes, matrix: &Matrix) {
         let of = |verdict: &str| outcomes.records.iter().filter(|r| r.verdict() == verdict).count();
-        self.put("defects.candle", &outcomes.candle);
+        self.put("defects.candle", &outcomes.version);
         self.put("defects.entries", outcomes.records.len());
         self.put("defects.present", of("present"));
         self.put("defects.absent", of("absent"));

@@ -43,12 +43,16 @@ const CORPUS: &str = "01-corpus";
 const FERTILITY: &str = "02-fertility";
 const ARBITER: &str = "04-arbiter";
 const CANDLE: &str = "05-candle-defects";
+const BURN_DEFECTS: &str = "06-burn-defects";
 const TRAINING: &str = "07-pretraining";
 const EVALUATION: &str = "08-evaluation";
 
 const STUDY: &[&str] = &["checkpoints/fertility/study.json"];
 const CONSEQUENCE: &[&str] = &["checkpoints/fertility/consequence.json"];
 const OUTCOMES: &[&str] = &["defects/outcomes.json"];
+const BURN: &[&str] = &["defects/burn.json"];
+const BURN_MATRIX: &[&str] = &["defects/matrix/burn.json"];
+const EFFICIENCY: &[&str] = &["defects/backward-efficiency.json"];
 const MATRIX: &[&str] = &["defects/matrix/candle.json"];
 const SCORE: &[&str] = &["checkpoints/arbiter/score.json"];
 const CHOICE: &[&str] = &["checkpoints/reference/choice.json"];
@@ -78,6 +82,14 @@ pub const REGISTRY: &[Entry] = &[
         OUTCOMES,
         "report::defects::figures",
         CANDLE,
+    ),
+    row(
+        F,
+        "backward-efficiency",
+        "A linear layer's forward and backward pass, share of the fastest GEMM",
+        EFFICIENCY,
+        "report::efficiency::figure",
+        BURN_DEFECTS,
     ),
     row(F, "defect-versions", "Which version has which defect", MATRIX, "report::defects::matrix_figure", CANDLE),
     row(
@@ -142,7 +154,13 @@ pub const REGISTRY: &[Entry] = &[
         T,
         "claims",
         "What the abstract reports beside the reference run",
-        &["paper/claims.toml", "checkpoints/reference/measurements.json", "defects/outcomes.json"],
+        &[
+            "paper/claims.toml",
+            "checkpoints/reference/measurements.json",
+            "defects/outcomes.json",
+            "defects/burn.json",
+            "defects/backward-efficiency.json",
+        ],
         "report::Ledger::table",
         TOUR,
     ),
@@ -152,6 +170,23 @@ pub const REGISTRY: &[Entry] = &[
     row(T, "arbiter-score", "What each check caught, by kind of fault", SCORE, "report::arbiter::table", ARBITER),
     row(T, "candle-defects", "The catalogue of Candle's defects", OUTCOMES, "report::defects::table", CANDLE),
     row(T, "candle-versions", "Which version has which defect", MATRIX, "report::defects::matrix_table", CANDLE),
+    row(T, "burn-defects", "The catalogue of Burn's defects", BURN, "report::defects::table", BURN_DEFECTS),
+    row(
+        T,
+        "burn-versions",
+        "Which version of Burn has which defect",
+        BURN_MATRIX,
+        "report::defects::matrix_table",
+        BURN_DEFECTS,
+    ),
+    row(
+        T,
+        "backward-efficiency",
+        "A linear layer's forward and backward speed",
+        EFFICIENCY,
+        "report::efficiency::table",
+        BURN_DEFECTS,
+    ),
     row(
         T,
         "released-tokenizer",

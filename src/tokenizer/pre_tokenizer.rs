@@ -46,6 +46,22 @@ pub(super) const SUPERWORDS: &str = concat!(
     r"| ?\p{N}[\p{N}\p{M}\x{200C}\x{200D}]*| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 );
 
+/// A word of `MARKS_STOP`.
+macro_rules! stopped {
+    () => {
+        r"\p{L}[\p{L}\p{M}\x{200C}\x{200D}]*(?:['’](?:[sdmt]|ll|ve|re)(?!\p{L}))?(?:[।,.](?![\p{L}\p{N}]))?"
+    };
+}
+
+/// `MARKS_STOP` with words joined by single spaces as one piece.
+pub(super) const STOP_SUPERWORDS: &str = concat!(
+    r" ?",
+    stopped!(),
+    r"(?: ",
+    stopped!(),
+    r")*| ?\p{N}[\p{N}\p{M}\x{200C}\x{200D}]*| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+);
+
 /// What continues a grapheme cluster: Unicode's Extend, SpacingMark and ZWJ (UAX 29, table 2).
 macro_rules! extend {
     () => {

@@ -108,6 +108,24 @@ fn the_healthy_model_is_asked_everything_and_passes() {
     assert!(verdict.report().contains("every gradient present, finite, non-zero, right, repeatable, applied"));
 }
 
+/// Its second step may be longer than what the first made of it: there is nothing of its own to hold it to.
+#[test]
+fn a_bias_that_begins_at_zero_is_free_to_grow() {
+    // Targets further off each time, so that every step is longer than all before it.
+    let pass = |w: &[Vec<f64>], batch: usize| {
+        let error = w[0][0] - 10f64.powi(batch as i32 + 1);
+        Ok::<_, ModelFault>((0.5 * error * error, vec![Some(vec![error])]))
+    };
+    let step = |w: &mut [Vec<f64>], gradients: &Gradients| {
+        gradients[0].iter().for_each(|g| w[0][0] -= 0.01 * g[0]);
+        Ok(())
+    };
+    let bias = Parameter::new("b", [1]).in_precision(Precision::F64);
+    let mut subject = Closure::new(vec![(bias, vec![0.0])], pass).optimizer(step).rule(SGD);
+    let verdict = judge(&mut subject, &Questions::default()).unwrap();
+    assert!(verdict.passed() && verdict.cost.steps == 3, "{}", verdict.report());
+}
+
 #[test]
 fn each_tampering_is_found_by_its_question_in_its_parameter() {
     let none: Fault = |_, _, _| {};

@@ -4,8 +4,8 @@ use candle_core::{DType, Device, Result, Tensor};
 use serde_json::Value;
 use shikha::arbiter::Question;
 use shikha::defects::{
-    Answer, CANDLE, Curves, FIVE, Kind, Limits, Matrix, Outcomes, Record, Verdict, catalogue, judge_gradient, readings,
-    reproducer, run_all, run_child,
+    Answer, CANDLE, Curves, FIVE, Kind, Limits, Listed, Matrix, Outcomes, Record, Runner, Verdict, catalogue,
+    judge_gradient, readings, reproducer, run_all, run_child,
 };
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -21,7 +21,8 @@ fn every_entry_gives_a_verdict_an_answer_and_a_curve_and_every_control_is_clean(
     let ids: BTreeSet<&str> = entries.iter().map(|e| e.id).collect();
     assert!(ids.len() == entries.len() && entries.len() >= 30, "{} entries", entries.len());
     let mut seen = 0;
-    let records = run_all(Path::new(PROGRAM), &entries, Limits::default(), |_, _| seen += 1);
+    let listed: Vec<Listed> = entries.iter().map(Listed::from).collect();
+    let records = run_all(Runner::candle(Path::new(PROGRAM), Limits::default()), &listed, |_| seen += 1);
     assert_eq!((seen, records.len()), (entries.len(), entries.len()));
     for (entry, record) in entries.iter().zip(&records) {
         assert_eq!(entry.id, record.id);

@@ -28,11 +28,13 @@ fn train(pre_tokenizer: PreTokenizer, compose: bool) -> Tokenizer {
     Tokenizer::train_as(&SENTENCES, &Training { pre_tokenizer, vocabulary: 3000, compose }).unwrap()
 }
 
-/// Every pattern, one without NFC, and one whose merges cross spaces.
+/// Every pattern, one without NFC, and two whose merges cross spaces.
 static PAIRS: LazyLock<Vec<Pair>> = LazyLock::new(|| {
     let mut all: Vec<Tokenizer> = PreTokenizer::ALL.map(|pattern| train(pattern, true)).to_vec();
     all.push(train(PreTokenizer::Marks, false));
-    all.push(train_superwords(&train(PreTokenizer::Marks, true), &SENTENCES, 3400).unwrap());
+    for pattern in [PreTokenizer::Marks, PreTokenizer::MarksStop] {
+        all.push(train_superwords(&train(pattern, true), &SENTENCES, 3400).unwrap());
+    }
     all.into_iter().map(pair).collect()
 });
 
@@ -79,19 +81,25 @@ fn what_this_encoder_does_not_know_is_left_to_the_crate() {
 
 #[test]
 fn superwords_cross_spaces_and_lose_nothing() {
-    let (words, both) = (&PAIRS[3].ours, &PAIRS[PAIRS.len() - 1].ours);
-    assert_eq!((words.vocabulary_size(), both.vocabulary_size()), (3000, 3400));
-    let crosses = |id: u32| both.token_bytes(id).unwrap()[1..].contains(&b' ');
-    let crossing = (3000..3400).filter(|id| crosses(*id)).count();
-    assert!(crossing > 10, "{crossing} tokens hold a space between words");
-    let count = |tokenizer: &Tokenizer| SENTENCES.iter().map(|s| tokenizer.encode(s).unwrap().len()).sum::<usize>();
-    assert!(count(both) < count(words));
-    for sentence in SENTENCES.iter() {
-        let composed: String = unicode_normalization::UnicodeNormalization::nfc(*sentence).collect();
-        assert_eq!(both.decode(&both.encode(sentence).unwrap()).unwrap(), composed);
+    let (last, patterns) = (PAIRS.len() - 2, [PreTokenizer::Marks, PreTokenizer::MarksStop]);
+    for (pattern, both) in patterns.into_iter().zip(&PAIRS[last..]) {
+        let (words, both) = (train(pattern, true), &both.ours);
+        assert_eq!((words.vocabulary_size(), both.vocabulary_size()), (3000, 3400));
+        let new: Vec<Vec<u8>> = (3000..3400).map(|id| both.token_bytes(id).unwrap()).collect();
+        let crossing = new.iter().filter(|bytes| bytes[1..].contains(&b' ')).count();
+        assert!(crossing > 10, "{crossing} tokens hold a space between words");
+        let ends = ["।", ",", "."].map(str::as_bytes);
+        let stopped = new.iter().filter(|bytes| ends.iter().any(|end| bytes.ends_with(end))).count();
+        assert_eq!(stopped > 0, pattern == PreTokenizer::MarksStop, "{stopped} tokens end in a stop");
+        let count = |tokenizer: &Tokenizer| SENTENCES.iter().map(|s| tokenizer.encode(s).unwrap().len()).sum::<usize>();
+        assert!(count(both) < count(&words));
+        for sentence in SENTENCES.iter() {
+            let composed: String = unicode_normalization::UnicodeNormalization::nfc(*sentence).collect();
+            assert_eq!(both.decode(&both.encode(sentence).unwrap()).unwrap(), composed);
+        }
+        let again = train_superwords(&words, &SENTENCES, 3400).unwrap();
+        assert_eq!(again.hash().unwrap(), both.hash().unwrap());
     }
-    let again = train_superwords(words, &SENTENCES, 3400).unwrap();
-    assert_eq!(again.hash().unwrap(), both.hash().unwrap());
 }
 
 /// The text of the mirror; `None` with a note where there is none.

@@ -1,52 +1,16 @@
 //! What an entry of the catalogue is, in the same plain words as the main command's catalogue.
 
+use crate::training::Run;
 use serde::Serialize;
+use shikha::defects::Answer;
+pub use shikha::defects::{Kind, Verdict};
 
-/// What kind of harm a defect does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// A gradient that should be there is not.
-    MissingGradient,
-    /// A gradient is there and wrong.
-    WrongGradient,
-    /// Values lose their precision.
-    Precision,
-    /// Memory that should be free is held.
-    Memory,
-    /// Far slower than the machine allows.
-    Speed,
-    /// The process ends.
-    Crash,
-    /// An interface that accepts a mistake in silence.
-    Interface,
-}
-
-/// What a check found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "verdict", content = "evidence", rename_all = "kebab-case")]
-pub enum Verdict {
-    /// The defect shows, with the numbers that show it.
-    Present(String),
-    /// It does not, with the numbers that show that.
-    Absent(String),
-    /// It takes hardware that is not here: which, and the command to run there.
-    NeedsHardware(String),
-}
-
-impl Verdict {
-    /// [`Verdict::Present`] when `present`, else [`Verdict::Absent`], with the same evidence.
-    pub fn when(present: bool, evidence: String) -> Self {
-        if present { Verdict::Present(evidence) } else { Verdict::Absent(evidence) }
-    }
-}
+/// The version of Burn that the catalogue is of.
+pub const BURN: &str = "0.22.1";
 
 /// Why a check could not come to a verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// A parameter that the check needs is not in the module.
-    #[error("the module has no parameter called `{0}`: the check no longer fits this version of Burn")]
-    NoParameter(String),
     /// The memory of the process could not be read.
     #[error("cannot read the memory in use from /proc/self/statm: {0}; this check needs Linux")]
     Memory(String),
@@ -57,6 +21,24 @@ pub enum CheckError {
 
 /// A check or a control.
 pub type Check = fn() -> Result<Verdict, CheckError>;
+
+/// What the arbiter is asked.
+#[derive(Clone, Copy)]
+pub enum Asked {
+    /// It judges a model with the defect (`true`) or with the workaround.
+    Model(fn(bool) -> Answer),
+    /// There is nothing to ask here: what it takes.
+    NotHere(&'static str),
+}
+
+/// A short training run.
+#[derive(Clone, Copy)]
+pub enum Training {
+    /// The loss of every step, with the defect (`true`) or without, from the weights and data of a seed.
+    Runs(fn(bool, u64) -> Run),
+    /// No curve can exist, and why.
+    NoCurve(&'static str),
+}
 
 /// One defect.
 #[derive(Clone, Copy, Serialize)]
@@ -71,12 +53,21 @@ pub struct Entry {
     pub report: Option<&'static str>,
     /// Why this is one of the abstract's three in our reading; `None` when it is not.
     pub reading: Option<&'static str>,
+    /// The file that the entry is in, for its reproducer.
+    #[serde(skip)]
+    pub source: &'static str,
     /// Shows the defect.
     #[serde(skip)]
     pub reproduce: Check,
     /// The same with the workaround; must come out absent.
     #[serde(skip)]
     pub control: Check,
+    /// A model for the arbiter.
+    #[serde(skip)]
+    pub arbiter: Asked,
+    /// Would a loss curve show it?
+    #[serde(skip)]
+    pub training: Training,
     /// What the control does instead.
     pub workaround: &'static str,
 }

@@ -1,10 +1,12 @@
 //! One file per defect. Each shows the harm with numbers, and beside it the way round it.
 
 mod adamw_bf16;
+mod alias_field;
 mod autotune_corruption;
 mod clip_overflow;
 mod clip_per_tensor;
 mod col_layout_init;
+mod col_layout_leaf;
 mod cross_entropy_dtype;
 mod deep_graph_overflow;
 mod fusion_handles;
@@ -33,6 +35,8 @@ pub fn all() -> Vec<Entry> {
         init_mapper::ENTRY,
         to_device::ENTRY,
         plain_device::ENTRY,
+        col_layout_leaf::ENTRY,
+        alias_field::ENTRY,
         tied_clones::ENTRY,
         gelu_gradient::ENTRY,
         col_layout_init::ENTRY,

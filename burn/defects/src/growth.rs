@@ -68,7 +68,7 @@ pub fn attempt(id: &str, build: Build, sizes: Sizes) -> Result<Verdict, CheckErr
         if built.is_some() { "this build has the other set of features" } else { "this build has no GPU backend" };
     Ok(Verdict::NeedsHardware(format!(
         "an NVIDIA GPU with {} GiB of memory and CUDA; {here}; there: cargo run --release --manifest-path \
-         defects/burn/Cargo.toml --features {feature} -- --child {id}{control}",
+         burn/Cargo.toml -p shikha-burn-defects --features {feature} -- --child {id}{control}",
         sizes.memory()
     )))
 }

@@ -5,8 +5,8 @@
 //! order of their ranks on the long pieces gives the tokens that the second stage began with.
 
 use crate::tokenizer::fast::Quick;
-use crate::tokenizer::pre_tokenizer::SUPERWORDS;
-use crate::tokenizer::{Tokenizer, TokenizerError};
+use crate::tokenizer::pre_tokenizer::{STOP_SUPERWORDS, SUPERWORDS};
+use crate::tokenizer::{PreTokenizer, Tokenizer, TokenizerError};
 use fancy_regex::Regex;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -18,7 +18,7 @@ const WORDS: usize = 4;
 
 type Pair = (u32, u32);
 
-/// Goes on from `first`, trained with `marks`, until there are `vocabulary` tokens or no pair occurs twice.
+/// Goes on from `first`, trained with `marks` or `marks-stop`, until there are `vocabulary` tokens or no pair occurs twice.
 /// The result depends on the arguments alone.
 ///
 /// # Errors
@@ -26,7 +26,10 @@ type Pair = (u32, u32);
 pub fn train_superwords(first: &Tokenizer, texts: &[&str], vocabulary: usize) -> Result<Tokenizer, TokenizerError> {
     let failed = |e: String| TokenizerError::Train(e);
     let mut json: Value = serde_json::from_str(&first.to_json()?).map_err(|e| failed(e.to_string()))?;
-    let mut second = Merger::new(pieces(first, texts)?, first);
+    let cut = &mut json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"];
+    let across = if *cut == PreTokenizer::MarksStop.pattern() { STOP_SUPERWORDS } else { SUPERWORDS };
+    *cut = json!(across);
+    let mut second = Merger::new(pieces(first, across, texts)?, first);
     second.run(vocabulary);
     let spelt: Vec<String> = second.tokens.iter().map(|bytes| crate::tokenizer::alphabet::spell(bytes)).collect();
     let model = &mut json["model"];
@@ -35,14 +38,13 @@ pub fn train_superwords(first: &Tokenizer, texts: &[&str], vocabulary: usize) ->
     }
     let merges = model["merges"].as_array_mut().ok_or_else(|| failed("it has no merges".to_owned()))?;
     merges.extend(second.merges.iter().map(|(a, b)| json!([spelt[*a as usize], spelt[*b as usize]])));
-    json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = json!(SUPERWORDS);
     Tokenizer::parse(json.to_string().as_bytes(), Path::new("superword tokenizer"))
 }
 
 /// The pieces of more than one word as tokens of the first stage, each once, with how often it occurs.
-fn pieces(first: &Tokenizer, texts: &[&str]) -> Result<Vec<(Vec<u32>, i64)>, TokenizerError> {
+fn pieces(first: &Tokenizer, across: &str, texts: &[&str]) -> Result<Vec<(Vec<u32>, i64)>, TokenizerError> {
     let failed = |e: fancy_regex::Error| TokenizerError::Train(e.to_string());
-    let pattern = Regex::new(SUPERWORDS).map_err(failed)?;
+    let pattern = Regex::new(across).map_err(failed)?;
     let mut counts: BTreeMap<Vec<u32>, i64> = BTreeMap::new();
     for text in texts {
         for piece in pattern.find_iter(text) {

@@ -1,9 +1,14 @@
 //! Clipping by norm squares before it sums: a large gradient is clipped to nothing.
 
-use crate::catalogue::{CheckError, Entry, Kind, Verdict};
-use crate::probe::{norm, numbers};
-use burn::grad_clipping::GradientClipping;
-use burn::tensor::{Device, FloatDType, Tensor};
+use crate::asked::ask_with;
+use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
+use crate::probe::{device, norm, numbers, tensor};
+use crate::training::{by, weight};
+use burn::grad_clipping::{GradientClipping, GradientClippingConfig};
+use burn::module::Param;
+use burn::nn::Linear;
+use burn::optim::SgdConfig;
+use burn::tensor::{DType, Device, FloatDType, Tensor};
 
 pub(super) const ENTRY: Entry = Entry {
     id: "burn-clip-overflow",
@@ -11,8 +16,19 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Precision,
     report: None,
     reading: None,
+    source: include_str!("clip_overflow.rs"),
     reproduce: || judge(Some),
     control: || judge(|gradient| finite(&gradient).then(|| gradient.cast(FloatDType::F64))),
+    arbiter: Asked::Model(|defective| {
+        // The same layer and step; only the scale of the loss makes its gradient large.
+        let scale = if defective { 1e22 } else { 1.0 };
+        let clipping = Some(GradientClippingConfig::Norm(1.0));
+        let layer = Linear { weight: Param::from_tensor(weight([16, 8], 0)), bias: None };
+        let input = |n: usize| tensor([4, 16], 1 + n as u32, DType::F32, &device());
+        let loss = move |layer: &Linear, n: usize| layer.forward(input(n)).square().mean() * scale;
+        ask_with(layer, loss, by(SgdConfig::new().with_gradient_clipping(clipping).init(), 0.1), None)
+    }),
+    training: Training::NoCurve("it takes a gradient above 1e19, which a healthy run beside it has not"),
     workaround: "check that gradients are finite, and clip in f64",
 };
 

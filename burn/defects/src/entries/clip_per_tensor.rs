@@ -1,9 +1,14 @@
 //! Clipping by norm looks at one tensor at a time and so changes the direction of the whole gradient.
 
-use crate::catalogue::{CheckError, Entry, Kind, Verdict};
-use crate::probe::{norm, numbers};
-use burn::grad_clipping::GradientClipping;
-use burn::tensor::{Device, Tensor};
+use crate::asked::ask_with;
+use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
+use crate::probe::{device, norm, numbers};
+use crate::training::{HIDDEN, Net, RATE, by, train, weight};
+use burn::grad_clipping::{GradientClipping, GradientClippingConfig};
+use burn::module::Param;
+use burn::nn::Linear;
+use burn::optim::{GradientsParams, SgdConfig};
+use burn::tensor::{DType, Device, Gradients, Tensor};
 
 pub(super) const ENTRY: Entry = Entry {
     id: "burn-clip-per-tensor",
@@ -11,6 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Interface,
     report: None,
     reading: None,
+    source: include_str!("clip_per_tensor.rs"),
     reproduce: || judge(|[large, small]| [large, small].map(|g| GradientClipping::Norm(1.0).clip_gradient(g))),
     control: || {
         judge(|gradients| {
@@ -18,8 +24,43 @@ pub(super) const ENTRY: Entry = Entry {
             gradients.map(|g| g * (1.0 / whole).min(1.0))
         })
     },
+    arbiter: Asked::Model(|defective| {
+        // No rule: what a clipped step should be is for the user to say, and both are steps.
+        ask_with(net(0), |net: &Net, n| net.loss(0, n, (&device(), DType::F32), Tensor::tanh), step(defective), None)
+    }),
+    training: Training::Runs(|defective, seed| {
+        train(net(seed), step(defective), |net: &Net, n| net.loss(seed, n, (&device(), DType::F32), Tensor::tanh))
+    }),
     workaround: "compute the norm over all tensors and scale them all by one factor",
 };
+
+/// Clips at a norm that every batch exceeds.
+const NORM: f32 = 0.05;
+
+fn net(seed: u64) -> Net {
+    let first = Linear { weight: Param::from_tensor(weight([8, HIDDEN], seed)), bias: None };
+    Net::new(first, seed, (&device(), DType::F32))
+}
+
+/// A step of gradient descent whose gradient is clipped by tensor or as a whole.
+fn step(defective: bool) -> Box<dyn FnMut(Net, Gradients) -> Net> {
+    let rate = 50.0 * RATE;
+    if defective {
+        let clipping = Some(GradientClippingConfig::Norm(NORM));
+        return Box::new(by(SgdConfig::new().with_gradient_clipping(clipping).init(), rate));
+    }
+    let mut optimizer = SgdConfig::new().init();
+    Box::new(move |net: Net, mut tape| {
+        let taken = GradientsParams::from_module(&mut tape, &net);
+        let ids = [net.first.weight.id, net.second.weight.id];
+        let gradients: Vec<Tensor<2>> = ids.iter().filter_map(|id| taken.get::<2>(*id)).collect();
+        let whole = gradients.iter().map(|g| norm(&numbers(g.clone())).powi(2)).sum::<f64>().sqrt();
+        let factor = (f64::from(NORM) / whole).min(1.0);
+        let mut clipped = GradientsParams::new();
+        ids.iter().zip(gradients).for_each(|(id, gradient)| clipped.register(*id, gradient * factor));
+        optimizer.step(rate, net, clipped)
+    })
+}
 
 fn judge(clip: fn([Tensor<1>; 2]) -> [Tensor<1>; 2]) -> Result<Verdict, CheckError> {
     let device = Device::flex();

@@ -1,8 +1,10 @@
 //! `LinearLayout::Col`: the bounds of the initial weights come from the wrong axis.
 
-use crate::catalogue::{CheckError, Entry, Kind, Verdict};
+use crate::asked::ask_layer;
+use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
 use crate::probe::{device, numbers};
-use burn::nn::{LinearConfig, LinearLayout};
+use crate::training::{HIDDEN, train_layer};
+use burn::nn::{Linear, LinearConfig, LinearLayout};
 
 pub(super) const ENTRY: Entry = Entry {
     id: "burn-col-layout-init",
@@ -10,10 +12,21 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Interface,
     report: None,
     reading: None,
+    source: include_str!("col_layout_init.rs"),
     reproduce: || judge(LinearLayout::Col),
     control: || judge(LinearLayout::Row),
+    arbiter: Asked::Model(|defective| ask_layer(layer(defective, [16, 8], 0))),
+    training: Training::Runs(|defective, seed| train_layer(layer(defective, [8, HIDDEN], seed), seed)),
     workaround: "row layout, or an explicit initializer",
 };
+
+/// A layer as its own initializer makes it.
+fn layer(defective: bool, [inputs, outputs]: [usize; 2], seed: u64) -> Linear {
+    let device = device();
+    device.seed(seed);
+    let layout = if defective { LinearLayout::Col } else { LinearLayout::Row };
+    LinearConfig::new(inputs, outputs).with_layout(layout).init(&device)
+}
 
 fn judge(layout: LinearLayout) -> Result<Verdict, CheckError> {
     let [wide, narrow] = [(64, 1024), (1024, 64)].map(|(inputs, outputs)| largest(inputs, outputs, layout));

@@ -1,6 +1,6 @@
 //! A fused operation panics, tensors are dropped while unwinding, and the process dies.
 
-use crate::catalogue::{Entry, Kind};
+use crate::catalogue::{Asked, Entry, Kind, Training};
 use crate::growth::{Build, Sizes, attempt};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -9,7 +9,10 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Crash,
     report: Some("#3777"),
     reading: Some("likely as a family: the abstract names a segmentation fault in fusion at billions of parameters"),
+    source: include_str!("fusion_segfault.rs"),
     reproduce: || attempt("burn-fusion-segfault", Build::Fusion, Sizes::Growing),
     control: || attempt("burn-fusion-segfault", Build::Plain, Sizes::Growing),
+    arbiter: Asked::NotHere("an NVIDIA GPU: the models are trained by the check itself"),
+    training: Training::NoCurve("not run here"),
     workaround: "build without fusion",
 };

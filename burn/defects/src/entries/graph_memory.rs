@@ -1,8 +1,11 @@
 //! A forward pass without a backward pass: its tape is kept until some later backward pass.
 
-use crate::catalogue::{CheckError, Entry, Kind, Verdict};
-use crate::probe::{device, resident, tensor};
+use crate::asked::ask;
+use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
+use crate::probe::{bias, device, resident, tensor};
+use crate::training::weight;
 use burn::module::Module;
+use burn::module::Param;
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::DType;
 
@@ -12,8 +15,20 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Memory,
     report: Some("#2333, #3976"),
     reading: None,
+    source: include_str!("graph_memory.rs"),
     reproduce: || judge(false),
     control: || judge(true),
+    arbiter: Asked::Model(|defective| {
+        // An evaluation before every pass that is trained on.
+        let layer = Linear { weight: Param::from_tensor(weight([16, 8], 0)), bias: bias(8) };
+        ask(layer, move |layer: &Linear, n| {
+            let input = tensor([4, 16], 1 + n as u32, DType::F32, &device());
+            let _evaluated =
+                if defective { layer.forward(input.clone()) } else { layer.valid().forward(input.clone().inner()) };
+            layer.forward(input).square().mean()
+        })
+    }),
+    training: Training::NoCurve("an evaluation trains nothing; the next backward pass lets go of what it kept"),
     workaround: "evaluate on model.valid()",
 };
 

@@ -1,7 +1,9 @@
 //! `Param::initialized`: takes any tensor, also one that is no leaf.
 
-use crate::catalogue::{CheckError, Entry, Kind, Verdict};
-use crate::probe::{device, judge_training, tensor};
+use crate::asked::ask_layer;
+use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
+use crate::probe::{bias, device, judge_training, tensor};
+use crate::training::{HIDDEN, train_layer, weight};
 use burn::module::{Param, ParamId};
 use burn::nn::Linear;
 use burn::tensor::{DType, Tensor};
@@ -12,23 +14,23 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::MissingGradient,
     report: None,
     reading: None,
-    reproduce,
-    control,
+    source: include_str!("param_initialized.rs"),
+    reproduce: || judge(true),
+    control: || judge(false),
+    arbiter: Asked::Model(|defective| ask_layer(layer(defective, weight([16, 8], 0)))),
+    training: Training::Runs(|defective, seed| train_layer(layer(defective, weight([8, HIDDEN], seed)), seed)),
     workaround: "Param::from_tensor, which asks for the gradient itself",
 };
 
-fn reproduce() -> Result<Verdict, CheckError> {
-    judge(|weight| Param::initialized(ParamId::new(), weight))
+/// A layer that holds `weight`.
+fn layer(defective: bool, weight: Tensor<2>) -> Linear {
+    let bias = bias(weight.dims()[1]);
+    let weight = if defective { Param::initialized(ParamId::new(), weight) } else { Param::from_tensor(weight) };
+    Linear { weight, bias }
 }
 
-fn control() -> Result<Verdict, CheckError> {
-    judge(Param::from_tensor)
-}
-
-fn judge(parameter: fn(Tensor<2>) -> Param<Tensor<2>>) -> Result<Verdict, CheckError> {
-    let device = device();
-    let weight = parameter(tensor([16, 8], 2, DType::F32, &device));
-    let bias = Some(Param::from_tensor(tensor([8], 3, DType::F32, &device)));
-    let input = tensor([4, 16], 1, DType::F32, &device);
-    Ok(judge_training(Linear { weight, bias }, |l| l.forward(input.clone()).square().mean()))
+fn judge(defective: bool) -> Result<Verdict, CheckError> {
+    let input = tensor([4, 16], 1, DType::F32, &device());
+    let layer = layer(defective, tensor([16, 8], 2, DType::F32, &device()));
+    Ok(judge_training(layer, |l| l.forward(input.clone()).square().mean()))
 }

@@ -1,8 +1,11 @@
 //! `Param::map`: the mapped tensor is a result, no leaf, so the parameter is never trained.
 
-use crate::catalogue::{CheckError, Entry, Kind, Verdict};
-use crate::probe::{device, judge_training, tensor};
-use burn::nn::{Linear, LinearConfig};
+use crate::asked::ask_layer;
+use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
+use crate::probe::{bias, device, judge_training, tensor};
+use crate::training::{HIDDEN, train_layer, weight};
+use burn::module::Param;
+use burn::nn::Linear;
 use burn::tensor::{DType, Tensor};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -11,24 +14,26 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::MissingGradient,
     report: None,
     reading: Some("possible: a silent missing gradient is what a gradient-flow check finds"),
-    reproduce,
-    control,
+    source: include_str!("param_map.rs"),
+    reproduce: || judge(true),
+    control: || judge(false),
+    arbiter: Asked::Model(|defective| ask_layer(layer(defective, weight([16, 8], 0)))),
+    training: Training::Runs(|defective, seed| train_layer(layer(defective, weight([8, HIDDEN], seed)), seed)),
     workaround: "end the closure with .detach().require_grad()",
 };
 
-fn reproduce() -> Result<Verdict, CheckError> {
-    judge(|weight| weight * 0.02)
+/// A layer that holds `weight`.
+fn layer(defective: bool, weight: Tensor<2>) -> Linear {
+    let bias = bias(weight.dims()[1]);
+    // The scaling of residual projections at the start of training, as GPT-2 has it.
+    let scaled = |w: Tensor<2>| w * 0.5;
+    let weight = Param::from_tensor(weight);
+    let weight = if defective { weight.map(scaled) } else { weight.map(|w| scaled(w).detach().require_grad()) };
+    Linear { weight, bias }
 }
 
-fn control() -> Result<Verdict, CheckError> {
-    judge(|weight| (weight * 0.02).detach().require_grad())
-}
-
-/// The scaling of residual projections at the start of training, as GPT-2 has it.
-fn judge(scale: fn(Tensor<2>) -> Tensor<2>) -> Result<Verdict, CheckError> {
-    let device = device();
-    let Linear { weight, bias } = LinearConfig::new(16, 8).init(&device);
-    let layer = Linear { weight: weight.map(scale), bias };
-    let input = tensor([4, 16], 1, DType::F32, &device);
+fn judge(defective: bool) -> Result<Verdict, CheckError> {
+    let input = tensor([4, 16], 1, DType::F32, &device());
+    let layer = layer(defective, tensor([16, 8], 2, DType::F32, &device()));
     Ok(judge_training(layer, |l| l.forward(input.clone()).square().mean()))
 }

@@ -1,10 +1,12 @@
 //! A part of the model built on a device without automatic differentiation.
 
-use crate::catalogue::{CheckError, Entry, Kind, Verdict};
-use crate::probe::{device, judge_training, tensor};
+use crate::asked::ask_layer;
+use crate::catalogue::{Asked, CheckError, Entry, Kind, Training, Verdict};
+use crate::probe::{bias, device, judge_training, tensor};
+use crate::training::{HIDDEN, train_layer, weight};
 use burn::module::Param;
 use burn::nn::Linear;
-use burn::tensor::{DType, Device};
+use burn::tensor::{DType, Tensor};
 
 pub(super) const ENTRY: Entry = Entry {
     id: "burn-plain-device",
@@ -12,14 +14,23 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::MissingGradient,
     report: None,
     reading: None,
-    reproduce: || judge(&Device::flex()),
-    control: || judge(&device()),
+    source: include_str!("plain_device.rs"),
+    reproduce: || judge(true),
+    control: || judge(false),
+    arbiter: Asked::Model(|defective| ask_layer(layer(defective, weight([16, 8], 0)))),
+    training: Training::Runs(|defective, seed| train_layer(layer(defective, weight([8, HIDDEN], seed)), seed)),
     workaround: "one autodiff device for the whole model",
 };
 
-fn judge(first: &Device) -> Result<Verdict, CheckError> {
-    let weight = Param::from_tensor(tensor([16, 8], 2, DType::F32, first));
-    let bias = Some(Param::from_tensor(tensor([8], 3, DType::F32, &device())));
+/// A layer that holds `weight`.
+fn layer(defective: bool, weight: Tensor<2>) -> Linear {
+    let bias = bias(weight.dims()[1]);
+    let weight = if defective { weight.inner() } else { weight };
+    Linear { weight: Param::from_tensor(weight), bias }
+}
+
+fn judge(defective: bool) -> Result<Verdict, CheckError> {
     let input = tensor([4, 16], 1, DType::F32, &device());
-    Ok(judge_training(Linear { weight, bias }, |l| l.forward(input.clone()).square().mean()))
+    let layer = layer(defective, tensor([16, 8], 2, DType::F32, &device()));
+    Ok(judge_training(layer, |l| l.forward(input.clone()).square().mean()))
 }

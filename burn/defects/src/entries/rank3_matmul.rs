@@ -1,7 +1,7 @@
 //! A rank-3 product with a broadcast weight, as a tied output head is often written.
 
-use crate::catalogue::{Entry, Kind};
-use crate::speed::{flattened, judge_product};
+use crate::catalogue::{Asked, Entry, Kind, Training};
+use crate::speed::{Product, ask_product, flattened, judge_product, train_product};
 
 pub(super) const ENTRY: Entry = Entry {
     id: "burn-rank3-matmul",
@@ -9,7 +9,14 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Speed,
     report: None,
     reading: Some("the area is likely: many short sequences bring the backward pass to a few per cent of a GEMM"),
-    reproduce: || Ok(judge_product(256, |x, weight| x.matmul(weight.unsqueeze()))),
-    control: || Ok(judge_product(256, flattened)),
+    source: include_str!("rank3_matmul.rs"),
+    reproduce: || judge_product(256, product(true)),
+    control: || judge_product(256, product(false)),
+    arbiter: Asked::Model(|defective| ask_product(product(defective))),
+    training: Training::Runs(|defective, seed| train_product(product(defective), seed)),
     workaround: "flatten to [batch * time, width] before the product",
 };
+
+fn product(defective: bool) -> Product {
+    if defective { |x, weight| x.matmul(weight.unsqueeze()) } else { flattened }
+}
