@@ -12,9 +12,9 @@ use rayon::prelude::*;
 use shikha::artifact::{hash_bytes, hash_file};
 use shikha::corpus::contamination::Protected;
 use shikha::corpus::normalise::normalise;
-use shikha::corpus::source::{File, Manifest, Store};
+use shikha::corpus::source::{File, Manifest, Store, read};
 use shikha::corpus::stream::{Cleaning, Feed, Order, Position, Rows};
-use shikha::recipe::Recipe;
+use shikha::progress::Progress;
 use shikha::report::Table;
 use shikha::tokenizer::Tokenizer;
 use shikha::train::peak_memory;
@@ -86,10 +86,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn texts() -> Result<(String, Vec<String>), Box<dyn Error>> {
     let mirror = std::env::var_os("SHIKHA_MIRROR").filter(|path| !path.is_empty()).map(PathBuf::from);
     let name = if mirror.is_some() { "small" } else { "pocket" };
-    let recipe = Recipe::load(name)?;
     let store = Store::new(mirror, std::env::temp_dir());
-    let prepared = shikha::corpus::prepare(&Manifest::load(name)?, &recipe.corpus, &store)?;
-    let texts = prepared.train.into_iter().filter(|d| d.language == "bn").map(|d| d.text);
+    let outcome = read(&Manifest::load(name)?, &store, &mut Progress::hidden(1))?;
+    let texts = outcome.documents.into_iter().filter(|d| d.language == "bn").map(|d| d.text);
     Ok((format!("Bangla of `{name}`"), texts.collect()))
 }
 

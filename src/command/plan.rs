@@ -37,7 +37,10 @@ impl PlanArgs {
         if !(self.utilisation > 0.0 && self.utilisation <= 1.0) {
             return Err(format!("--utilisation is {}, expected above 0, at most 1", self.utilisation).into());
         }
-        if self.price.is_some_and(|price| !(price.is_finite() && price >= 0.0)) || !(self.hours > 0.0) {
+        if self.price.is_some_and(|price| !(price.is_finite() && price >= 0.0))
+            || self.hours.is_nan()
+            || self.hours <= 0.0
+        {
             return Err("--price must be a number from 0 up, --hours a number above 0".into());
         }
         let recipe = Recipe::load(&self.recipe)?;

@@ -177,7 +177,7 @@ fn guard<T: Number>() -> Vec<T> {
 }
 
 impl<B: Backend> Bench<'_, B> {
-    fn new<T: Number>(&mut self, values: &[f64]) -> Result<Buffer<T>, String> {
+    fn guarded<T: Number>(&mut self, values: &[f64]) -> Result<Buffer<T>, String> {
         let inside = values.iter().map(|x| T::of(*x));
         let numbers: Vec<T> = guard().into_iter().chain(inside).chain(guard()).collect();
         let whole = said(self.0.place::<T>(numbers.len()))?;
@@ -187,12 +187,12 @@ impl<B: Backend> Bench<'_, B> {
 
     fn random<T: Number>(&mut self, name: &str, count: usize) -> Result<Buffer<T>, String> {
         let stream = Stream::new(5, name);
-        self.new(&(0..count as u64).map(|i| stream.normal(i)).collect::<Vec<_>>())
+        self.guarded(&(0..count as u64).map(|i| stream.normal(i)).collect::<Vec<_>>())
     }
 
     /// Not a number everywhere: what a kernel overwrites.
     fn empty<T: Number>(&mut self, count: usize) -> Result<Buffer<T>, String> {
-        self.new(&vec![f64::NAN; count])
+        self.guarded(&vec![f64::NAN; count])
     }
 
     fn values<T: Number>(&mut self, buffer: Buffer<T>) -> Result<Vec<f64>, String> {

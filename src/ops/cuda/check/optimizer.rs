@@ -9,7 +9,7 @@ use half::bf16;
 pub fn case<B: Backend + 'static, G: Number>(count: usize) -> Case<B> {
     let mut case = Case::new::<G>("optimizer", &[count], move |b| -> Result<Results, String> {
         let (gradient, parameter) = (b.random::<G>("gradient", count)?, b.random::<f32>("parameter", count)?);
-        let (first, second) = (b.new::<f32>(&vec![0.0; count])?, b.new::<f32>(&vec![0.0; count])?);
+        let (first, second) = (b.guarded::<f32>(&vec![0.0; count])?, b.guarded::<f32>(&vec![0.0; count])?);
         let copy = b.empty::<bf16>(count)?;
         let sums = b.plain(&vec![f64::NAN; cuda::norm_stretches(count)])?;
         let step = b.plain(&[cuda::Step::default()])?;
