@@ -35,7 +35,7 @@ const AGAIN: &str = "<section id=\"again\">\n<h2>Reproduce, cite, licences</h2>\
 
 /// The sections in their order: the notebook whose registry rows they hold, the heading, what it is about. `{name}`
 /// stands for a number.
-const SECTIONS: [(&str, &str, &str); 7] = [
+const SECTIONS: [(&str, &str, &str); 8] = [
     (
         "00-tour",
         "Claims",
@@ -58,8 +58,13 @@ const SECTIONS: [(&str, &str, &str); 7] = [
     ),
     (
         "05-candle-defects",
-        "Defects",
+        "Candle's defects",
         "Of {defects.entries} entries of the catalogue, {defects.present} are present in Candle {defects.candle}; {defects.silent} of them train and give nothing away in the loss curve, and the arbiter catches {defects.caught} of these.",
+    ),
+    (
+        "06-burn",
+        "Burn's defects, and how fast backward is",
+        "Of {burn.entries} entries of the catalogue, {burn.present} are present in Burn {burn.version}; {burn.silent} of them train and give nothing away in the loss curve, and the arbiter catches {burn.caught} of these. In one shape a backward pass reaches {burn.backward-share} of the fastest matrix product, on a CPU; reshaped it reaches {burn.backward-share-reshaped}.",
     ),
     (
         "07-pretraining",

@@ -43,7 +43,7 @@ const CORPUS: &str = "01-corpus";
 const FERTILITY: &str = "02-fertility";
 const ARBITER: &str = "04-arbiter";
 const CANDLE: &str = "05-candle-defects";
-const BURN_DEFECTS: &str = "06-burn-defects";
+const BURN_DEFECTS: &str = "06-burn";
 const TRAINING: &str = "07-pretraining";
 const EVALUATION: &str = "08-evaluation";
 

@@ -120,7 +120,8 @@ pub fn train<M: Module>(
 
 fn words(payload: &Box<dyn Any + Send>) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
-    text.and_then(|text| text.lines().next()).unwrap_or("without a message").to_owned()
+    // Its first sentence; Burn goes on with advice.
+    text.and_then(|text| text.lines().next()?.split(". ").next()).unwrap_or("without a message").to_owned()
 }
 
 /// The curves of every seed with and without, read as those of the main catalogue are.
