@@ -6,7 +6,7 @@ endif
 SHIKHA = cargo run --release --locked --quiet --
 KERNEL = cd notebooks/kernel && cargo run --release --locked --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-matrix defects-reproducers bench kill fuzz load native ptx notebooks notebooks-check notebooks-test jupyter
+.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-matrix defects-reproducers bench bench-gpu check-cuda kill fuzz load native ptx notebooks notebooks-check notebooks-test jupyter
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -42,6 +42,10 @@ fuzz: ; SHIKHA_FUZZ_SECONDS=$${SHIKHA_FUZZ_SECONDS:-600} cargo test --release --
 load: ; cargo test --release --locked --test all a_full_load -- --ignored --nocapture
 # The kernels as PTX, and what they take of a device; needs no GPU. `cuda/build.sh --check` only compares.
 ptx: ; cuda/build.sh
+# The program with the feature `cuda`, type-checked and linted; needs no CUDA and no GPU.
+check-cuda: ; cargo clippy --release --locked --features cuda --lib --bins --tests -- -D warnings
+# On a machine with an NVIDIA GPU: all kernels checked, whole steps timed, a record written and drawn.
+bench-gpu: ; cargo run --release --locked --quiet --features cuda -- bench gpu && $(SHIKHA) figures
 # Compiled for the CPU of this machine alone; the vector code is chosen at run time anyway, so little is gained.
 native: ; RUSTFLAGS="-C target-cpu=native" cargo build --release --locked
 # The Rust kernel and runner of the notebooks takes some ten minutes to build, once, and what their cells depend on a few more.

@@ -27,7 +27,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             collect(&path, files)?;
-        } else if path.extension().is_some_and(|kind| kind == "rs") {
+        } else if path.extension().is_some_and(|kind| ["rs", "cu", "cuh", "ptx"].iter().any(|known| kind == *known)) {
             files.push(path);
         }
     }

@@ -26,6 +26,8 @@ mod corpus;
 mod corpus_download;
 #[path = "all/corpus_source.rs"]
 mod corpus_source;
+#[path = "all/corpus_stream.rs"]
+mod corpus_stream;
 #[path = "all/cuda.rs"]
 mod cuda;
 #[path = "all/defects.rs"]

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// A SHA-256 digest, written as 64 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Hash(pub [u8; 32]);
 

@@ -1,5 +1,6 @@
 //! `shikha bench`: how fast this machine trains.
 
+use super::gpu::GpuArgs;
 use clap::{Args, Subcommand};
 use shikha::artifact::write_atomic;
 use shikha::recipe::Precision;
@@ -16,6 +17,8 @@ pub enum BenchCommand {
     Train(TrainArgs),
     /// How time and memory grow with length, width, vocabulary and batch
     Cost(CostArgs),
+    /// Check all kernels on an NVIDIA GPU and time whole steps there; writes a dated record
+    Gpu(GpuArgs),
 }
 
 /// Which model, for how long.
@@ -77,8 +80,22 @@ impl BenchCommand {
         match self {
             BenchCommand::Train(args) => args.run(),
             BenchCommand::Cost(args) => args.run(),
+            BenchCommand::Gpu(args) => match args.run() {
+                Err(reason) if args.or_cpu => {
+                    eprintln!("shikha: {reason}");
+                    processor()
+                }
+                done => done,
+            },
         }
     }
+}
+
+/// What the processor reaches in place of a GPU, on a model that it can train.
+fn processor() -> Result<(), Box<dyn Error>> {
+    let preset = Preset::named("bench-1m")?;
+    print(&preset, &bench(&preset, Precision::F32, 3)?);
+    Ok(())
 }
 
 impl TrainArgs {

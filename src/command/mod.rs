@@ -7,6 +7,7 @@ mod export;
 mod fertility;
 mod figures;
 mod generate;
+mod gpu;
 mod plan;
 
 use clap::{Args, Parser, Subcommand};

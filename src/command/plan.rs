@@ -1,16 +1,17 @@
 //! `shikha plan`: what a recipe takes, before it is started.
 
 use clap::Args;
+use shikha::model::Memory;
 use shikha::ops::gemm_peak;
 use shikha::recipe::Recipe;
 use shikha::train::bench::{Preset, bench};
-use shikha::train::plan::{DEVICES, Plan};
+use shikha::train::plan::{DEVICES, GOAL_HOURS, Plan, REPORTED_SHARE};
 use std::error::Error;
 
 /// Which recipe, on what.
 #[derive(Args)]
 pub struct PlanArgs {
-    /// `pocket`, `small`, or the path of a recipe file
+    /// `pocket`, `small`, `bn-0.4b-h100`, or the path of a recipe file
     #[arg(default_value = "pocket")]
     recipe: String,
     /// `this` machine (its peak is measured), `h100`, `h200`, `a100` or `rtx4090`
@@ -22,6 +23,9 @@ pub struct PlanArgs {
     /// Run a few training steps of this model here, and say what they reached
     #[arg(long)]
     measure: bool,
+    /// Hours that the training is to take
+    #[arg(long, default_value_t = GOAL_HOURS)]
+    hours: f64,
     /// Price of the device in US$ an hour
     #[arg(long)]
     price: Option<f64>,
@@ -33,30 +37,44 @@ impl PlanArgs {
         if !(self.utilisation > 0.0 && self.utilisation <= 1.0) {
             return Err(format!("--utilisation is {}, expected above 0, at most 1", self.utilisation).into());
         }
+        if self.price.is_some_and(|price| !(price.is_finite() && price >= 0.0))
+            || self.hours.is_nan()
+            || self.hours <= 0.0
+        {
+            return Err("--price must be a number from 0 up, --hours a number above 0".into());
+        }
         let recipe = Recipe::load(&self.recipe)?;
         let plan = Plan::of(&recipe)?;
         let (peak, source) = self.peak()?;
-        let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
-        let memory = plan.memory;
         println!("parameters          {}", plan.parameters);
         println!("training tokens     {}", plan.tokens);
         println!("operations          {:.3e} a token, {:.3e} in all", plan.flops_per_token, plan.flops());
-        println!("memory, f32         {}", megabytes(memory.total()));
-        for (name, bytes) in [
-            ("weights", memory.weights),
-            ("gradients", memory.gradients),
-            ("moments", memory.moments),
-            ("activations", memory.activations),
-            ("logits", memory.logits),
-        ] {
-            println!("  {name:17} {}", megabytes(bytes));
+        if plan.repeated_flops > 0.0 {
+            println!("  computed again    {:.3e} a token, not counted as work done", plan.repeated_flops);
+        }
+        memory("memory, f32", &plan.memory);
+        let (kept, again) = ("kept", "computed again");
+        let names = if recipe.train.recompute { [again, kept] } else { [kept, again] };
+        let precision = recipe.train.precision.name();
+        for (memory, name) in plan.device_memory.iter().zip(names) {
+            self::memory(&format!("memory on a GPU, {precision}, activations {name}"), memory);
         }
         println!("device              {}: {:.1} TFLOP/s ({source})", self.device, peak / 1e12);
-        let speed = plan.tokens_per_second(peak, self.utilisation);
-        let hours = plan.hours(peak, self.utilisation);
-        println!("at {:3.0} % of that    {speed:.0} tokens/s, {hours:.3} hours", 100.0 * self.utilisation);
+        let needed = plan.needed(self.hours);
+        let share = 100.0 * plan.share(peak, needed);
+        println!("for {} hours       {needed:.0} tokens/s, {share:.1} % of the peak", self.hours);
+        for share in [self.utilisation, REPORTED_SHARE] {
+            let (speed, hours) = (plan.tokens_per_second(peak, share), plan.hours(peak, share));
+            let cost = self.price.map_or(String::new(), |price| format!(", {:.2} US$", hours * price));
+            println!(
+                "at {:4.1} % of it      {speed:.0} tokens/s, {hours:.3} hours = {:.2} days{cost}",
+                100.0 * share,
+                hours / 24.0
+            );
+        }
+        println!("  {:.1} % is what the abstract's numbers come to", 100.0 * REPORTED_SHARE);
         match self.price {
-            Some(price) => println!("cost                {:.2} US$ at {price} US$ an hour", hours * price),
+            Some(price) => println!("price               {price} US$ an hour, as given"),
             None => println!("cost                not computed: give --price"),
         }
         if self.measure {
@@ -75,6 +93,21 @@ impl PlanArgs {
         let device =
             known.ok_or_else(|| format!("there is no device called `{}`: use this, {}", self.device, names()))?;
         Ok((device.peak, device.source))
+    }
+}
+
+/// Prints a memory by kind.
+fn memory(title: &str, memory: &Memory) {
+    let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+    println!("{title:19} {}", megabytes(memory.total()));
+    for (name, bytes) in [
+        ("weights", memory.weights),
+        ("gradients", memory.gradients),
+        ("moments", memory.moments),
+        ("activations", memory.activations),
+        ("logits", memory.logits),
+    ] {
+        println!("  {name:17} {}", megabytes(bytes));
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Protected {
     window: usize,
     /// In order, each once: a fraction of the memory of a hash set.
     hashes: Vec<u64>,
+    /// Whether any protected text has a Bangla character.
+    has_bangla: bool,
 }
 
 /// What the scan dropped.
@@ -53,11 +55,12 @@ impl Protected {
 
     /// Nothing is protected yet.
     pub(super) fn empty(window: usize) -> Self {
-        Protected { window: window.max(1), hashes: Vec::new() }
+        Protected { window: window.max(1), hashes: Vec::new(), has_bangla: false }
     }
 
     /// Adds a text; its windows are found once the whole is [sealed](Protected::seal).
     pub(super) fn add(&mut self, text: &str) {
+        self.has_bangla |= text.chars().any(is_bangla);
         self.hashes.extend(windows(&words(text), self.window));
     }
 
@@ -65,6 +68,13 @@ impl Protected {
     pub(super) fn seal(&mut self) {
         self.hashes.par_sort_unstable();
         self.hashes.dedup();
+    }
+
+    /// Whether it is worth looking for a window in `text`: one in another script needs a stretch without Bangla that
+    /// is long enough for its words. Finding words is slow, and most Bangla pages have no such stretch.
+    pub fn may_be_in(&self, text: &str) -> bool {
+        let needed = 2 * self.window - 1;
+        !self.hashes.is_empty() && (self.has_bangla || text.split(is_bangla).any(|part| part.len() >= needed))
     }
 
     /// The first window `text` shares with the protected texts, as words.
@@ -102,6 +112,10 @@ impl Protected {
 
 fn words(text: &str) -> Vec<String> {
     text.unicode_words().map(str::to_lowercase).collect()
+}
+
+fn is_bangla(c: char) -> bool {
+    ('\u{980}'..='\u{9ff}').contains(&c)
 }
 
 /// A 64-bit hash of each window: FNV-1a over its words with a separator.

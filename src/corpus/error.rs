@@ -94,6 +94,25 @@ pub enum CorpusError {
         /// Tokens it needs.
         needed: u64,
     },
+    /// A Parquet file that cannot be read.
+    #[error("{}: {message}; is it the Parquet file that the manifest means?", path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
+    /// Text could not be encoded while it was streamed.
+    #[error("encoding streamed text: {0}")]
+    Encode(String),
+    /// Streaming stopped before the tokens that were asked for were there.
+    #[error("streaming `{language}` stopped: {message}")]
+    Stream {
+        /// Language of the text.
+        language: String,
+        /// Why.
+        message: String,
+    },
     /// Shards and mix that do not fit each other.
     #[error("the loader cannot start: {message}")]
     Loader {

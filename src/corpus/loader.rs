@@ -30,7 +30,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    fn with_capacity(batch: usize, context: usize) -> Self {
+    pub(super) fn with_capacity(batch: usize, context: usize) -> Self {
         let empty = || Vec::with_capacity(batch * context);
         Batch { inputs: empty(), targets: empty(), batch, context }
     }
@@ -44,7 +44,10 @@ impl Batch {
 /// Anything that can make training batch `n`.
 pub trait Batches: Sync {
     /// Batch `n`, from 0: the same for the same `n`, whatever was asked before.
-    fn batch(&self, n: u64) -> Batch;
+    ///
+    /// # Errors
+    /// [`CorpusError`] when text that is read while training goes on cannot be had.
+    fn batch(&self, n: u64) -> Result<Batch, CorpusError>;
 }
 
 /// Which kind a sample is of, so that the counts of every prefix follow the weights.
@@ -175,7 +178,7 @@ impl Loader {
 }
 
 impl Batches for Loader {
-    fn batch(&self, n: u64) -> Batch {
+    fn batch(&self, n: u64) -> Result<Batch, CorpusError> {
         let mut batch = Batch::with_capacity(self.batch, self.context);
         for row in 0..self.batch as u64 {
             let (language, number) = self.interleave.place(n * self.batch as u64 + row);
@@ -185,7 +188,7 @@ impl Batches for Loader {
             batch.inputs.extend((0..self.context).map(at));
             batch.targets.extend((1..=self.context).map(at));
         }
-        batch
+        Ok(batch)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The way through the room, [`prepare()`]: [`source`] reads documents, [`prepare_documents`] normalises them,
 //! drops duplicates, splits and keeps held-out text out of training, [`shard`] stores their tokens,
-//! [`loader`] makes batches of them, and [`balance`] says how the languages share the whole.
+//! [`loader`] makes batches of them, and [`balance`] says how the languages share the whole. A corpus too large for
+//! that goes through [`stream`].
 
 pub mod balance;
 pub mod contamination;
@@ -18,6 +19,7 @@ pub mod shard;
 pub mod source;
 pub mod split;
 mod spool;
+pub mod stream;
 
 pub use document::{Document, ParallelPair, ParallelSet};
 pub use error::CorpusError;

@@ -67,7 +67,34 @@ impl Changes {
 
 /// `text` in the project's one spelling; see the module for the rules.
 pub fn normalise(text: &str) -> String {
-    normalise_counted(text).0
+    if is_plain(text) { text.to_owned() } else { normalise_counted(text).0 }
+}
+
+/// Whether a text is seen in one pass to be in the project's spelling already. Only characters of printable ASCII,
+/// Bangla, and common punctuation that no rule can touch are known here: most pages of either language have no
+/// other, and `false` only means that the rules must look.
+fn is_plain(text: &str) -> bool {
+    let mut last = '\n';
+    let mut breaks = 2; // as many as there may be: a text does not begin with one
+    for c in text.chars() {
+        let known = match c {
+            '!'..='~' | '\u{964}' | '\u{965}' | '–' | '—' | '‘' | '’' | '“' | '”' | '…' => true,
+            ' ' => last != ' ' && last != '\n',
+            '\n' => last != ' ' && breaks < 2,
+            // Marks that may be moved, and letters and signs that are spelt in two ways.
+            '\u{9bc}' => !matches!(last, '\u{9bc}' | '\u{9cd}'),
+            '\u{9be}' | '\u{9d7}' => last != '\u{9c7}',
+            '\u{9dc}' | '\u{9dd}' | '\u{9df}' | '\u{9fe}' => false,
+            '\u{980}'..='\u{9fd}' => true,
+            _ => false,
+        };
+        if !known {
+            return false;
+        }
+        breaks = if c == '\n' { breaks + 1 } else { 0 };
+        last = c;
+    }
+    !matches!(last, ' ' | '\n') || text.is_empty()
 }
 
 /// Like [`normalise`], and what was changed.
@@ -195,6 +222,26 @@ fn lay_out(text: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_text_that_is_seen_to_be_plain_is(text in "[ \n\na-c।\u{995}\u{9a1}\u{9bc}\u{9cd}\u{9c7}\u{9be}\u{9d7}\u{9dc}\u{200d}…]{0,12}") {
+            prop_assert_eq!(normalise(&text), normalise_counted(&text).0);
+        }
+    }
+
+    #[test]
+    fn common_text_is_seen_to_be_plain() {
+        for text in ["আমি ভাত খাই। তুমি?\n\nহ্যাঁ — “ঠিক”…", "a b\nc", ""]
+        {
+            assert!(is_plain(text), "{text}");
+        }
+        for text in
+            [" a", "a ", "a  b", "\na", "a\n", "a\n b", "a\n\n\nb", "a\tb", "\u{9dc}", "ক\u{9c7}\u{9be}", "ক\u{200d}্ষ"]
+        {
+            assert!(!is_plain(text), "{text:?}");
+        }
+    }
 
     #[test]
     fn nukta_letters_are_two_code_points_and_split_signs_one() {

@@ -115,4 +115,13 @@ impl Config {
         let layers = self.num_hidden_layers as f64;
         layers * (6.0 * block + attention) + 6.0 * d * self.vocab_size as f64
     }
+
+    /// Operations of products that recomputation adds for one token on a device: the forward pass of every block
+    /// without its last product, whose result nothing needs.
+    pub fn repeated_flops_per_token(&self) -> f64 {
+        let (d, kv, f) = (self.hidden_size as f64, self.kv_width() as f64, self.intermediate_size as f64);
+        let block = 2.0 * d * d + 2.0 * d * kv + 2.0 * d * f;
+        let attention = 4.0 * d * (self.max_position_embeddings as f64 + 1.0) / 2.0;
+        self.num_hidden_layers as f64 * (2.0 * block + attention)
+    }
 }

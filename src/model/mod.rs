@@ -8,6 +8,7 @@
 mod block;
 mod config;
 mod decoder;
+pub mod device;
 mod error;
 mod generate;
 mod hugging_face;

@@ -70,8 +70,11 @@ impl LiveRun {
     }
 
     /// Training batch `n`, from 0.
-    pub fn batch(&self, n: u64) -> Batch {
-        self.data.batch(n)
+    ///
+    /// # Errors
+    /// As [`Batches::batch`].
+    pub fn batch(&self, n: u64) -> Result<Batch, NotebookError> {
+        Ok(self.data.batch(n)?)
     }
 
     /// How often each language's text is seen in the whole run, in epochs.

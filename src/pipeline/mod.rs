@@ -14,6 +14,7 @@ mod measure;
 mod redraw;
 mod report;
 mod results;
+mod stream;
 mod study;
 mod study_consequence;
 mod study_release;
@@ -38,7 +39,7 @@ pub use train::Trained;
 use crate::artifact::{Hash, Made, RunDir, Stage, hash_bytes, hash_file, write_atomic};
 use crate::corpus::source::{Manifest, Store};
 use crate::error::FileError;
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, RecipeError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -77,6 +78,15 @@ impl Pipeline {
     /// another recipe (nothing is written then).
     pub fn open(recipe: Recipe, options: &Options) -> Result<Self, PipelineError> {
         let manifest = Manifest::load(&recipe.corpus.manifest)?;
+        if manifest.is_streamed() && recipe.tokenizer.file.is_none() {
+            return Err(PipelineError::Recipe(RecipeError::Value {
+                origin: recipe.name,
+                field: "tokenizer.file",
+                found: "not given".to_owned(),
+                expected: "a tokenizer that was trained before: text that is streamed is not there to train one on"
+                    .to_owned(),
+            }));
+        }
         let root = options.run_dir.clone().unwrap_or_else(|| Path::new("runs").join(&recipe.name));
         let dir = RunDir::open(&root, options.force)?;
         if !options.force {

@@ -13,12 +13,13 @@ use crate::report::figure::{self, Figure};
 use crate::report::page::page;
 use crate::report::registry::{self, Kind, REGISTRY};
 use crate::report::{
-    Ledger, Numbers, Table, arbiter, arithmetic, consequence, cost, croissant, defects, efficiency, fill, release,
+    Ledger, Numbers, Table, arbiter, arithmetic, consequence, cost, croissant, defects, efficiency, fill, gpu, release,
     sources, speed, study,
 };
 use crate::tokenizer::study::Release;
 use crate::train::Summary;
 use crate::train::bench::Preset;
+use crate::train::gpu::Record;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -28,6 +29,7 @@ const MATRIX: &str = "defects/matrix/candle.json";
 const BURN_MATRIX: &str = "defects/matrix/burn.json";
 const SCORE: &str = "checkpoints/arbiter/score.json";
 const BENCH: &str = "checkpoints/bench";
+const GPU: &str = "checkpoints/gpu";
 const NUMBERS: &str = "paper/generated/numbers.json";
 /// Manifests whose metadata is written beside them.
 const MANIFESTS: [&str; 3] = ["pocket", "small", "eval"];
@@ -50,6 +52,8 @@ pub fn redraw(root: &Path) -> Result<Drawn, PipelineError> {
     catalogue(root, &mut drawn)?;
     bench(root, &mut drawn)?;
     drawn.table("arithmetic", arithmetic(&ledger)?)?;
+    drawn.table("kernels", gpu::kernels()?)?;
+    drawn.table("gpu", gpu::table(&ledger, &gpu_records(root)?)?)?;
     drawn.table("registry", registry::table())?;
     drawn.table("sources", sources(&Manifest::load("small")?))?;
     for name in MANIFESTS {
@@ -126,6 +130,22 @@ impl Stage {
         self.tables.insert(id, table);
         Ok(())
     }
+}
+
+/// Every record of a GPU, by file name, which begins with the date.
+fn gpu_records(root: &Path) -> Result<Vec<Record>, PipelineError> {
+    let folder = root.join(GPU);
+    let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
+    let mut paths = Vec::new();
+    for entry in entries {
+        paths.push(entry.map_err(FileError::at("read", &folder))?.path());
+    }
+    paths.sort();
+    paths
+        .iter()
+        .filter(|path| path.extension().is_some_and(|kind| kind == "json"))
+        .map(|path| read_json(path))
+        .collect()
 }
 
 fn run(root: &Path, ledger: &Ledger, drawn: &mut Stage) -> Result<(), PipelineError> {

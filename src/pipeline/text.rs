@@ -2,16 +2,17 @@
 
 use super::text_make::{make_corpus, make_shards, make_tokenizers};
 use super::{Context, Pipeline, PipelineError, part, program, read_json, write_json};
-use crate::artifact::Hash;
+use crate::artifact::{Hash, write_atomic};
 use crate::corpus::balance::{self, LanguageBalance};
 use crate::corpus::{Document, ParallelSet, read_documents};
+use crate::error::FileError;
 use crate::progress::Progress;
 use crate::report::Table;
 use crate::tokenizer::fertility::{self, Fertility};
 use crate::tokenizer::{Tokenizer, TokenizerError};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) const TRAIN: &str = "corpus/train.jsonl";
 pub(super) const HELD_OUT: &str = "corpus/held_out.jsonl";
@@ -62,6 +63,9 @@ impl Pipeline {
     /// # Errors
     /// When a source is missing or wrong, or no text is left.
     pub fn corpus(&mut self) -> Result<String, PipelineError> {
+        if self.manifest.is_streamed() {
+            return self.stream();
+        }
         let inputs = [part("recipe.corpus", &self.recipe.corpus), part("recipe.mix", &self.recipe.mix), program()];
         let mut inputs = BTreeMap::from(inputs);
         inputs.insert("manifest".to_owned(), self.manifest.hash());
@@ -77,8 +81,19 @@ impl Pipeline {
     /// # Errors
     /// When training fails or a file cannot be written.
     pub fn tokenizers(&mut self) -> Result<String, PipelineError> {
+        if let Some(file) = self.recipe.tokenizer.file.clone().filter(|_| self.manifest.is_streamed()) {
+            let path = PathBuf::from(&file);
+            let inputs = BTreeMap::from([(file.clone(), crate::artifact::hash_file(&path)?), program()]);
+            let target = self.dir.path(TOKENIZER);
+            self.stage("tokenizer", inputs, &[TOKENIZER.to_owned()], |context| given(context, &path, &target))?;
+            return Ok(format!("{TOKENIZER}: {file}\n"));
+        }
         self.corpus()?;
-        let inputs = BTreeMap::from([self.input(TRAIN)?, part("recipe.tokenizer", &self.recipe.tokenizer), program()]);
+        let mut inputs =
+            BTreeMap::from([self.input(TRAIN)?, part("recipe.tokenizer", &self.recipe.tokenizer), program()]);
+        if let Some(file) = &self.recipe.tokenizer.file {
+            inputs.insert(file.clone(), crate::artifact::hash_file(Path::new(file))?);
+        }
         let outputs = [TOKENIZER, NAIVE_TOKENIZER].map(str::to_owned);
         let root = self.root().to_path_buf();
         self.stage("tokenizers", inputs, &outputs, |context| make_tokenizers(context, &root))?;
@@ -124,6 +139,18 @@ impl Pipeline {
         let measurements: Vec<Measurement> = read_json(&self.dir.path(FERTILITY))?;
         Ok(fertility_table(&measurements).to_text(super::WIDTH))
     }
+}
+
+/// Takes a tokenizer that was trained before.
+pub(super) fn given(context: &Context, path: &Path, target: &Path) -> Result<(), PipelineError> {
+    let (tokenizer, wanted) = (Tokenizer::load(path)?, context.recipe.tokenizer.vocabulary);
+    let found = tokenizer.vocabulary_size();
+    if found != wanted {
+        let message = format!("it has {found} tokens, `tokenizer.vocabulary` says {wanted}; correct the recipe");
+        return Err(TokenizerError::Format { path: path.to_path_buf(), message }.into());
+    }
+    let bytes = std::fs::read(path).map_err(FileError::at("read", path))?;
+    Ok(write_atomic(target, &bytes)?)
 }
 
 /// How the languages share `documents` in the tokens of `tokenizer`.

@@ -2,7 +2,8 @@
 //! document by document.
 
 use super::text::{
-    BALANCE, CORPUS_REPORT, HELD_OUT, NAIVE, NAIVE_TOKENIZER, PARALLEL, TOKENIZER, TRAIN, TokenBalance, shard_path,
+    BALANCE, CORPUS_REPORT, HELD_OUT, NAIVE, NAIVE_TOKENIZER, PARALLEL, TOKENIZER, TRAIN, TokenBalance, given,
+    shard_path,
 };
 use super::{Context, PipelineError, write_json};
 use crate::artifact::hash_bytes;
@@ -45,10 +46,15 @@ pub(super) fn make_tokenizers(context: &Context, root: &Path) -> Result<(), Pipe
         bytes += document.text.len() as f64;
         *characters.entry(document.language).or_default() += document.text.chars().count() as f64;
     }
-    let naive = TokenizerRecipe { pre_tokenizer: NAIVE.to_owned(), ..context.recipe.tokenizer.clone() };
+    let naive = TokenizerRecipe { pre_tokenizer: NAIVE.to_owned(), file: None, ..context.recipe.tokenizer.clone() };
     let mut progress = Progress::new("tokenizers", 2, "tokenizers");
     let mut count = 0;
     for (recipe, path) in [(&context.recipe.tokenizer, TOKENIZER), (&naive, NAIVE_TOKENIZER)] {
+        if let Some(file) = &recipe.file {
+            given(context, Path::new(file), &root.join(path))?;
+            progress.advance(1, &recipe.pre_tokenizer);
+            continue;
+        }
         let (mut chosen, mut failed) = (Chosen::new(context.recipe, characters.clone(), bytes), None);
         count = 0;
         let texts = documents(&root.join(TRAIN))?.map_while(|document| match document {

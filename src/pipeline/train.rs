@@ -1,9 +1,9 @@
 //! The training stage, and loading what it made.
 
 use super::text::{TOKENIZER, shard_input, shard_path};
-use super::{Pipeline, PipelineError, part, program};
+use super::{Context, Pipeline, PipelineError, part, program, stream};
 use crate::artifact::{Hash, hash_file};
-use crate::corpus::loader::{Batch, Loader, validation_windows};
+use crate::corpus::loader::{Batch, Batches, Loader, validation_windows};
 use crate::corpus::shard::Shard;
 use crate::model::{Config, Parameters};
 use crate::progress::Progress;
@@ -81,7 +81,11 @@ impl Pipeline {
     }
 
     fn train_from(&mut self, start: Start) -> Result<String, PipelineError> {
-        self.shards()?;
+        if self.manifest.is_streamed() {
+            self.tokenizers()?;
+        } else {
+            self.shards()?;
+        }
         let identity = self.identity()?;
         let mut inputs = identity.clone();
         inputs.extend([program()]);
@@ -89,7 +93,7 @@ impl Pipeline {
         let files = ["model.safetensors", "optimizer.safetensors", "state.json"];
         outputs.extend(files.map(|file| last_checkpoint(&self.recipe, file)));
         let root = self.root().to_path_buf();
-        self.stage("train", inputs, &outputs, |context| run(context.recipe, &root, &identity, start))?;
+        self.stage("train", inputs, &outputs, |context| run(context, &root, &identity, start))?;
         let rows = read_metrics(&root.join(METRICS))?;
         let parameters = Trained::load(&root)?.parameters.flat.len();
         Ok(describe(&Summary::of(&rows, parameters as u64)))
@@ -106,6 +110,10 @@ impl Pipeline {
             part("seed", &recipe.seed),
             self.input(TOKENIZER)?,
         ]);
+        if self.manifest.is_streamed() {
+            identity.extend(self.stream_inputs()?);
+            return Ok(identity);
+        }
         for language in recipe.mix.keys() {
             identity.extend([shard_input(self, "train", language)?, shard_input(self, "held_out", language)?]);
         }
@@ -113,17 +121,22 @@ impl Pipeline {
     }
 }
 
-fn run(recipe: &Recipe, root: &Path, identity: &Identity, start: Start) -> Result<(), PipelineError> {
+fn run(context: &Context, root: &Path, identity: &Identity, start: Start) -> Result<(), PipelineError> {
+    let recipe = context.recipe;
     let tokenizer = Tokenizer::load(&root.join(TOKENIZER))?;
     let hash = tokenizer.hash()?;
     let config = config(recipe, &tokenizer)?;
-    let data = loader(recipe, root, hash)?;
-    let validation = validation(recipe, root, hash)?;
+    let (data, validation): (Box<dyn Batches>, _) = if context.manifest.is_streamed() {
+        let (data, validation) = stream::data(context, root, &tokenizer, VALIDATION_WINDOWS)?;
+        (Box::new(data), validation)
+    } else {
+        (Box::new(loader(recipe, root, hash)?), validation(recipe, root, hash)?)
+    };
     let setup = Setup {
         recipe: &recipe.train,
         config: &config,
         seed: recipe.seed,
-        data: &data,
+        data: data.as_ref(),
         validation: &validation,
         directory: root,
         made_from: identity,

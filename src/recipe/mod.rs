@@ -11,8 +11,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The recipes that come with the program, by name.
-const BUILT_IN: [(&str, &str); 2] =
-    [("pocket", include_str!("../../recipes/pocket.toml")), ("small", include_str!("../../recipes/small.toml"))];
+const BUILT_IN: [(&str, &str); 3] = [
+    ("pocket", include_str!("../../recipes/pocket.toml")),
+    ("small", include_str!("../../recipes/small.toml")),
+    ("bn-0.4b-h100", include_str!("../../recipes/bn-0.4b-h100.toml")),
+];
 
 /// The multiple-choice tasks that `eval.tasks` can name.
 pub const TASKS: [&str; 8] =
@@ -106,6 +109,9 @@ pub struct TokenizerRecipe {
     /// of the text when not given.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mix: BTreeMap<String, f64>,
+    /// A `tokenizer.json` that was trained before, of that vocabulary; none is trained then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 /// The decoder's shape, in the terms of the Llama configuration.
@@ -248,7 +254,7 @@ impl Recipe {
             return Self::parse(text, name);
         }
         let path = PathBuf::from(name_or_path);
-        if path.extension().is_none() && !path.exists() {
+        if path.extension().is_none_or(|kind| kind != "toml") && !path.exists() {
             return Err(RecipeError::Unknown { name: name_or_path.to_owned() });
         }
         Self::from_file(&path)

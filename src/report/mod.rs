@@ -15,6 +15,7 @@ pub mod defects;
 pub mod efficiency;
 mod error;
 pub mod figure;
+pub mod gpu;
 mod measured;
 mod numbers;
 pub mod page;

@@ -233,6 +233,22 @@ pub const REGISTRY: &[Entry] = &[
         "report::speed::table",
         TRAINING,
     ),
+    row(
+        T,
+        "gpu",
+        "Training speed on a GPU beside the reported",
+        &["paper/claims.toml", "recipes/bn-0.4b-h100.toml", "checkpoints/gpu"],
+        "report::gpu::table",
+        TRAINING,
+    ),
+    row(
+        T,
+        "kernels",
+        "What each kernel takes of a GPU, and the bytes its threads ask for",
+        &["src/ops/cuda/ptx/resources.csv", "src/ops/cuda/traffic.csv"],
+        "report::gpu::kernels",
+        TRAINING,
+    ),
     row(T, "ops", "Each op beside its composed twin", &["checkpoints/bench/ops.csv"], "report::speed::ops", TRAINING),
 ];
 

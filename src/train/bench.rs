@@ -128,6 +128,9 @@ pub struct BenchResult {
     pub gemm_peak: f64,
     /// Peak resident memory in bytes, where the system tells.
     pub memory_bytes: Option<u64>,
+    /// The same before the model was made: the program itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_bytes: Option<u64>,
 }
 
 /// Constant learning rate of the benchmark: small, since without warmup AdamW makes of every rounding error a
@@ -140,6 +143,7 @@ pub const LEARNING_RATE: f64 = 1e-4;
 /// # Errors
 /// [`TrainError`] when the preset does not fit together.
 pub fn bench(preset: &Preset, precision: Precision, steps: usize) -> Result<BenchResult, TrainError> {
+    let program_bytes = peak_memory();
     let mut decoder = Decoder::new(preset.config.clone(), false)?.with_precision(precision);
     let mut parameters: Parameters<f32> = initialise(&preset.config, 1);
     let [mut gradients, mut first, mut second] = [(); 3].map(|()| parameters.zeros_like());
@@ -165,6 +169,7 @@ pub fn bench(preset: &Preset, precision: Precision, steps: usize) -> Result<Benc
         seconds.push(started.elapsed().as_secs_f64());
         losses.push(loss.mean());
     }
+    let memory_bytes = peak_memory();
     let gemm_peak = gemm_peak();
     let tokens_per_second = (preset.batch * preset.time) as f64 / median(&seconds);
     let gemm_peak_share = tokens_per_second * preset.config.train_flops_per_token() / gemm_peak;
@@ -177,7 +182,8 @@ pub fn bench(preset: &Preset, precision: Precision, steps: usize) -> Result<Benc
         tokens_per_second,
         gemm_peak_share,
         gemm_peak,
-        memory_bytes: peak_memory(),
+        memory_bytes,
+        program_bytes,
     })
 }
 

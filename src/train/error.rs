@@ -10,12 +10,18 @@ pub enum TrainError {
     /// A file could not be read or written.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The training text cannot be had.
+    #[error(transparent)]
+    Corpus(#[from] crate::corpus::CorpusError),
     /// The model refused its weights or its input.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// The arbiter could not run the model.
     #[error("the arbiter's pre-flight: {0}")]
     Arbiter(crate::arbiter::ModelFault),
+    /// A GPU refused.
+    #[error("{0}")]
+    Device(String),
     /// A gradient died or exploded during training.
     #[error(transparent)]
     Monitor(#[from] crate::arbiter::monitor::Alarm),

@@ -5,6 +5,7 @@ pub mod bench;
 mod checkpoint;
 pub mod cost;
 mod error;
+pub mod gpu;
 mod interrupt;
 mod metrics;
 pub mod plan;

@@ -1,8 +1,9 @@
 //! What a run takes: operations, memory, hours and cost, before it is started.
 
 use super::TrainError;
+use crate::model::device::{Step, device_memory};
 use crate::model::{Config, Memory, Parameters, training_memory};
-use crate::recipe::Recipe;
+use crate::recipe::{Precision, Recipe};
 
 /// A device with its dense matrix-product peak.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,9 +33,19 @@ pub struct Plan {
     pub tokens: u64,
     /// Operations to train on one token.
     pub flops_per_token: f64,
-    /// Bytes by kind for one micro-batch, in f32.
+    /// Operations that are done again for one token because activations are not kept.
+    pub repeated_flops: f64,
+    /// Bytes by kind for one micro-batch on the processor, in f32.
     pub memory: Memory,
+    /// Bytes by kind on a GPU, in the recipe's precision: as the recipe says about recomputation, and otherwise.
+    pub device_memory: [Memory; 2],
 }
+
+/// Hours that training the abstract's size is to take at most on one device.
+pub const GOAL_HOURS: f64 = 3.5;
+
+/// Share of the peak that the abstract's numbers come to; see `shikha claims`.
+pub const REPORTED_SHARE: f64 = 0.025;
 
 impl Plan {
     /// The plan of a recipe, with its whole vocabulary.
@@ -43,11 +54,16 @@ impl Plan {
     /// [`TrainError`] when the model's sizes do not fit together.
     pub fn of(recipe: &Recipe) -> Result<Self, TrainError> {
         let config = Config::from_recipe(&recipe.model, recipe.tokenizer.vocabulary, 0)?;
+        let (batch, time, recompute) = (recipe.train.batch, recipe.model.context, recipe.train.recompute);
+        let width = if recipe.train.precision == Precision::Bf16 { 2 } else { 4 };
+        let on_device = |recompute| device_memory(&config, &Step { batch, time, recompute, width });
         Ok(Plan {
+            repeated_flops: if recompute { config.repeated_flops_per_token() } else { 0.0 },
+            device_memory: [on_device(recompute), on_device(!recompute)],
             parameters: Parameters::<f32>::count(&config) as u64,
             tokens: recipe.tokens_per_step() * recipe.train.steps,
             flops_per_token: config.train_flops_per_token(),
-            memory: training_memory(&config, recipe.train.batch, recipe.model.context, recipe.train.recompute),
+            memory: training_memory(&config, batch, time, recompute),
         })
     }
 
@@ -59,6 +75,16 @@ impl Plan {
     /// Hours at a share of a peak.
     pub fn hours(&self, peak: f64, utilisation: f64) -> f64 {
         self.flops() / (peak * utilisation) / 3600.0
+    }
+
+    /// Tokens a second that finish in so many hours.
+    pub fn needed(&self, hours: f64) -> f64 {
+        self.tokens as f64 / (3600.0 * hours)
+    }
+
+    /// Share of a peak at a speed in tokens a second; what is computed again counts for nothing.
+    pub fn share(&self, peak: f64, tokens_per_second: f64) -> f64 {
+        tokens_per_second * self.flops_per_token / peak
     }
 
     /// Tokens a second at a share of a peak.
@@ -83,5 +109,21 @@ mod tests {
         let hours = plan.hours(1e12, 0.5);
         assert!((hours * 3600.0 * plan.tokens_per_second(1e12, 0.5) - plan.tokens as f64).abs() < 1e-3);
         assert_eq!(plan.memory.moments, 8 * plan.parameters);
+    }
+
+    #[test]
+    fn the_large_recipe_is_the_abstract_s_run_and_fits() {
+        let plan = Plan::of(&Recipe::load("bn-0.4b-h100").unwrap()).unwrap();
+        assert!((0.35e9..0.45e9).contains(&(plan.parameters as f64)), "{}", plan.parameters);
+        assert!((1.95e9..2.05e9).contains(&(plan.tokens as f64)), "{}", plan.tokens);
+        // 65536·1024 embedding, 26·(4·1024² + 3·1024·2816 + 2·1024) blocks, 1024 final gain.
+        assert_eq!(plan.parameters, 67_108_864 + 26 * (4_194_304 + 8_650_752 + 2048) + 1024);
+        let peak = DEVICES[0].peak;
+        let share = plan.share(peak, plan.needed(GOAL_HOURS));
+        assert!(share < 0.5, "half of the peak is enough: {share}");
+        let [recomputed, kept] = plan.device_memory.map(|memory| memory.total());
+        assert!(recomputed < kept && recomputed < 40 << 30, "{recomputed} {kept}");
+        // The abstract's hours: 54.6 at its share of the peak, with 6 operations a parameter and token.
+        assert!((plan.hours(peak, REPORTED_SHARE) - 61.0).abs() < 7.0, "{}", plan.hours(peak, REPORTED_SHARE));
     }
 }

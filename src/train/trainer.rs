@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
         let arbiter = setup.directory.join(checkpoint::ARBITER);
         if at.state.step == 0 || !arbiter.exists() {
             let parameters = initialise(setup.config, setup.seed);
-            let verdict = preflight(&mut decoder, &parameters, &setup.data.batch(0), setup.recipe)?;
+            let verdict = preflight(&mut decoder, &parameters, &setup.data.batch(0)?, setup.recipe)?;
             super::preflight::require(&verdict, &arbiter)?;
         }
         let metrics = MetricsFile::cut(&path, at.state.step)?;
@@ -259,10 +259,10 @@ impl<'a> Run<'a> {
     }
 
     /// Gradients of the mean loss over all counted tokens of the step.
-    fn accumulate(&mut self) -> Result<LossSum, ModelError> {
+    fn accumulate(&mut self) -> Result<LossSum, TrainError> {
         let count = self.setup.recipe.accumulate as u64;
         let first = self.at.state.step * count;
-        let batches: Vec<Batch> = (first..first + count).map(|n| self.setup.data.batch(n)).collect();
+        let batches: Vec<Batch> = (first..first + count).map(|n| self.setup.data.batch(n)).collect::<Result<_, _>>()?;
         let counted: usize = batches.iter().map(Batch::counted).sum();
         let scale = 1.0 / counted.max(1) as f64;
         self.gradients.flat.fill(0.0);

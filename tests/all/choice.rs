@@ -80,7 +80,8 @@ fn what_is_wrong_with_a_file_is_said() {
 }
 
 fn tiny() -> (Tokenizer, Config, Parameters<f32>) {
-    let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 300, mix: Default::default() };
+    let recipe =
+        TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 300, mix: Default::default(), file: None };
     let tokenizer =
         Tokenizer::train(&["the sky is blue and the sea is deep, no or yes ".repeat(5).as_str()], &recipe).unwrap();
     let mut model = Recipe::load("pocket").unwrap().model;

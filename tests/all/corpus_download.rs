@@ -215,7 +215,7 @@ fn no_server_is_an_error_that_says_what_to_do() {
 
 /// What a test server does with the file it is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Manner {
+pub enum Manner {
     /// Sends it, from the byte that was asked for.
     Honest,
     /// As honest, but closes the connection after so many bytes.
@@ -240,7 +240,7 @@ enum Manner {
 
 /// A server of a mirror folder on a port of its own, which answers as many requests as it is told to
 /// and gives back what it was asked for: path and first byte.
-fn serve(folder: &Path, manners: Vec<Manner>) -> (String, std::thread::JoinHandle<Vec<(String, usize)>>) {
+pub fn serve(folder: &Path, manners: Vec<Manner>) -> (String, std::thread::JoinHandle<Vec<(String, usize)>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let folder = folder.to_path_buf();

@@ -172,8 +172,6 @@ fn a_missing_or_another_local_file_is_named() {
     assert!(matches!(kind, SourceError::WrongSize { found: 7, expected: 8, .. }), "{message}");
     let (kind, message) = error("a.txt", "b.txt");
     assert!(matches!(kind, SourceError::Missing { .. }) && message.contains("b.txt"), "{message}");
-    let (kind, message) = error("local:texts", "huggingface:a/b");
-    assert!(matches!(kind, SourceError::Unsupported { .. }) && message.contains("`huggingface:a/b`"), "{message}");
     let (kind, message) = error("local:texts", "crate:serde@1.0.0");
     assert!(matches!(kind, SourceError::Unsupported { .. }) && message.contains("lingua-bengali"), "{message}");
     let (kind, message) = error("\"lines\"", "\"gutenberg\"");

@@ -10,7 +10,8 @@ use shikha::tokenizer::Tokenizer;
 const TEXT: &str = "আমার সোনার বাংলা আমি তোমায় ভালোবাসি। a small text with some words, some of them twice. ";
 
 fn tokenizer() -> Tokenizer {
-    let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 300, mix: Default::default() };
+    let recipe =
+        TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 300, mix: Default::default(), file: None };
     Tokenizer::train(&[&TEXT.repeat(5)], &recipe).unwrap()
 }
 

@@ -13,7 +13,8 @@ use std::path::Path;
 
 /// A model of random weights with grouped heads, tied or not.
 fn model(tied: bool) -> Exported {
-    let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 290, mix: Default::default() };
+    let recipe =
+        TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 290, mix: Default::default(), file: None };
     let tokenizer = Tokenizer::train(&[LINE.repeat(4).as_str()], &recipe).unwrap();
     let mut shape = Recipe::load("pocket").unwrap().model;
     (shape.layers, shape.hidden, shape.intermediate, shape.heads, shape.kv_heads) = (3, 48, 80, 6, 2);

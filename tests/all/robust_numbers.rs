@@ -1,6 +1,7 @@
 //! Bad numbers and odd batches: what a step does with them, what the metrics say, what is left of them.
 
 use crate::train::{Job, config, interrupted, job};
+use shikha::corpus::CorpusError;
 use shikha::corpus::loader::{Batch, Batches};
 use shikha::ops::IGNORE;
 use shikha::train::{Checkpoint, Interrupt, Outcome, Row, Start, TrainError, deterministic_hash, read_metrics};
@@ -24,8 +25,8 @@ struct Odd<'a> {
 }
 
 impl Batches for Odd<'_> {
-    fn batch(&self, n: u64) -> Batch {
-        let mut batch = self.job.toy.batch(n);
+    fn batch(&self, n: u64) -> Result<Batch, CorpusError> {
+        let mut batch = self.job.toy.batch(n)?;
         if self.at.contains(&n) {
             match self.kind {
                 Kind::Padding => batch.targets.fill(IGNORE),
@@ -36,7 +37,7 @@ impl Batches for Odd<'_> {
                 }
             }
         }
-        batch
+        Ok(batch)
     }
 }
 

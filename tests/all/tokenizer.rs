@@ -29,7 +29,7 @@ fn train(pre_tokenizer: &str, vocabulary: usize) -> Tokenizer {
     let texts = [part(&BANGLA, false), part(&ENGLISH, false)].concat();
     Tokenizer::train(
         &texts,
-        &TokenizerRecipe { pre_tokenizer: pre_tokenizer.to_owned(), vocabulary, mix: Default::default() },
+        &TokenizerRecipe { pre_tokenizer: pre_tokenizer.to_owned(), vocabulary, mix: Default::default(), file: None },
     )
     .unwrap()
 }
@@ -154,9 +154,11 @@ fn wrong_files_are_refused_with_what_is_wrong() {
     value["model"] = serde_json::json!({"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"});
     assert!(refused(&value.to_string()).contains("BPE"));
     assert!(Tokenizer::load(Path::new("nowhere.json")).unwrap_err().to_string().contains("nowhere.json"));
-    let recipe = TokenizerRecipe { pre_tokenizer: "words".to_owned(), vocabulary: 300, mix: Default::default() };
+    let recipe =
+        TokenizerRecipe { pre_tokenizer: "words".to_owned(), vocabulary: 300, mix: Default::default(), file: None };
     assert!(Tokenizer::train(&["a"], &recipe).unwrap_err().to_string().contains("`words`"));
-    let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 300, mix: Default::default() };
+    let recipe =
+        TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 300, mix: Default::default(), file: None };
     assert!(Tokenizer::train(&["", " "], &recipe).unwrap_err().to_string().contains("no text"));
 }
 

@@ -222,7 +222,8 @@ fn a_table_that_points_outside_itself_is_an_error_when_it_is_used() {
 #[test]
 fn our_own_tokenizer_measures_the_same_as_anyones() {
     let text = "আমি বাংলায় গান গাই, e\u{301}tude 12 👍🏽 ".repeat(3);
-    let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 290, mix: Default::default() };
+    let recipe =
+        TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 290, mix: Default::default(), file: None };
     let ours = Tokenizer::train(&[&text], &recipe).unwrap();
     let files = Files::new();
     let any = files.open("tokenizer.json", ours.to_json().unwrap().as_bytes(), None).unwrap();

@@ -1,5 +1,6 @@
 //! Tests of `train`: exact resumption, the same bits for any thread count, refusals.
 
+use shikha::corpus::CorpusError;
 use shikha::corpus::loader::{Batch, Batches};
 use shikha::model::{Config, Decoder, Parameters, initialise};
 use shikha::recipe::{Recipe, TrainRecipe};
@@ -23,7 +24,7 @@ pub struct Toy {
 }
 
 impl Batches for Toy {
-    fn batch(&self, n: u64) -> Batch {
+    fn batch(&self, n: u64) -> Result<Batch, CorpusError> {
         let stream = Stream::new(4, &format!("toy {n}"));
         let mut batch = Batch { inputs: vec![], targets: vec![], batch: self.batch, context: CONTEXT };
         for row in 0..self.batch as u64 {
@@ -35,7 +36,7 @@ impl Batches for Toy {
                 batch.targets.push(if n >= self.empty_from { shikha::ops::IGNORE } else { token as u32 });
             }
         }
-        batch
+        Ok(batch)
     }
 }
 
@@ -78,7 +79,7 @@ impl Job {
         interrupt: &Interrupt,
     ) -> Result<Outcome, TrainError> {
         let held_out = Toy { batch: 4, empty_from: u64::MAX };
-        let validation = BTreeMap::from([("toy".to_owned(), vec![held_out.batch(1_000_000)])]);
+        let validation = BTreeMap::from([("toy".to_owned(), vec![held_out.batch(1_000_000).unwrap()])]);
         let config = config();
         let setup = Setup {
             recipe: &self.recipe,
@@ -314,7 +315,7 @@ fn a_state_of_another_version_or_place_or_content_is_not_used() {
 #[test]
 fn the_preflight_passes_a_healthy_model_and_names_a_dead_parameter() {
     let config = config();
-    let batch = Toy { batch: 8, empty_from: u64::MAX }.batch(0);
+    let batch = Toy { batch: 8, empty_from: u64::MAX }.batch(0).unwrap();
     let mut decoder = Decoder::new(config.clone(), false).unwrap();
     let healthy: Parameters<f32> = initialise(&config, 1);
     let verdict = preflight(&mut decoder, &healthy, &batch, &recipe(40, 1)).unwrap();

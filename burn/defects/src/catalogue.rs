@@ -71,3 +71,10 @@ pub struct Entry {
     /// What the control does instead.
     pub workaround: &'static str,
 }
+
+impl Entry {
+    /// Whether only a build with a GPU backend can run it.
+    pub fn needs_gpu(&self) -> bool {
+        matches!(self.arbiter, Asked::NotHere(_))
+    }
+}

@@ -8,7 +8,7 @@
 
 mod asked;
 mod catalogue;
-#[cfg(any(test, feature = "cuda"))]
+#[cfg(any(test, feature = "cuda", feature = "wgpu"))]
 mod decoder;
 mod entries;
 mod growth;
@@ -92,7 +92,10 @@ fn run(arguments: &Arguments) -> Result<String, Box<dyn Error>> {
         return Ok(reproducer::program(find(&entries, id)?).ok_or_else(nothing)?);
     }
     let Some(id) = &arguments.child else {
-        return Ok(serde_json::json!({ "version": BURN, "entries": entries }).to_string());
+        // A build with a GPU backend is for what needs one.
+        let version = growth::BUILT.map_or(BURN.to_owned(), |backend| format!("{BURN}, {backend}"));
+        let entries: Vec<&Entry> = entries.iter().filter(|e| growth::BUILT.is_none() || e.needs_gpu()).collect();
+        return Ok(serde_json::json!({ "version": version, "entries": entries }).to_string());
     };
     let aspect = arguments.aspect()?;
     if arguments.watched {

@@ -1,7 +1,7 @@
 //! One file over HTTPS: into `NAME.partial`, continued where an earlier attempt ended, and moved to its
 //! place when size and sha256 are right.
 
-use super::store::check;
+use super::store::check_file;
 use super::{File, SourceError};
 use crate::artifact::boundary::{Guarded, guard};
 use crate::artifact::sync_directory;
@@ -16,13 +16,23 @@ const ATTEMPTS: u32 = 3;
 /// Redirects followed on the same host.
 const REDIRECTS: u32 = 3;
 
-/// Downloads `file` from `address` to `path`; nothing but its `.partial` is ever seen half written.
+/// Downloads `file` from `address` to `path` and gives its content.
+///
+/// # Errors
+/// As [`download_to`].
+pub fn download(agent: &ureq::Agent, address: &str, file: &File, path: &Path) -> Result<Vec<u8>, SourceError> {
+    download_to(agent, address, file, path)?;
+    Ok(std::fs::read(path).map_err(FileError::at("read", path))?)
+}
+
+/// Downloads `file` from `address` to `path`, holding no more than a piece of it; nothing but its `.partial` is
+/// ever seen half written.
 ///
 /// # Errors
 /// [`SourceError::Download`] when the server refuses, sends to another host or the connection is lost
 /// (what came is kept and continued next time), [`SourceError::WrongSize`] or [`SourceError::WrongHash`]
 /// when another file came (it is deleted), [`SourceError::File`] when writing fails.
-pub fn download(agent: &ureq::Agent, address: &str, file: &File, path: &Path) -> Result<Vec<u8>, SourceError> {
+pub fn download_to(agent: &ureq::Agent, address: &str, file: &File, path: &Path) -> Result<(), SourceError> {
     let partial = partial_path(path);
     let directory = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory).map_err(FileError::at("create the directory", directory))?;
@@ -34,15 +44,33 @@ pub fn download(agent: &ureq::Agent, address: &str, file: &File, path: &Path) ->
         }
         attempt += 1;
     }
-    let bytes = std::fs::read(&partial).map_err(FileError::at("read", &partial))?;
-    if let Err(error) = check(&bytes, file, address, "the origin serves another file than the manifest means") {
+    if let Err(error) = check_file(&partial, file, address, "the origin serves another file than the manifest means") {
         remove(&partial);
         // What an earlier run left may have been of another file; the server deserves a fresh start.
-        return if is_continued { download(agent, address, file, path) } else { Err(error) };
+        return if is_continued { download_to(agent, address, file, path) } else { Err(error) };
     }
     guard(|| std::fs::rename(&partial, path)).map_err(FileError::at("replace", path))?;
-    sync_directory(directory)?;
-    Ok(bytes)
+    Ok(sync_directory(directory)?)
+}
+
+/// Most bytes of a list of files.
+const LISTING: u64 = 16 << 20;
+
+/// The content of a small document at `address`, whose size nobody states beforehand.
+///
+/// # Errors
+/// [`SourceError::Download`].
+pub fn listing(agent: &ureq::Agent, address: &str) -> Result<Vec<u8>, SourceError> {
+    let failed = |message: String| SourceError::Download { address: address.to_owned(), message };
+    let mut response = request(agent, address, 0).map_err(|failure| match failure {
+        Failure::Lost(message) | Failure::Refused(message) => failed(message),
+        Failure::TooLarge(_) | Failure::Write(_) => failed("the server answered out of turn".to_owned()),
+    })?;
+    if response.headers().get(header::LINK).is_some_and(|link| link.to_str().is_ok_and(|l| l.contains("next"))) {
+        return Err(failed("the folder has more files than one list holds; list them in the manifest".to_owned()));
+    }
+    let body = response.body_mut().with_config().limit(LISTING);
+    body.read_to_vec().map_err(|e| failed(e.to_string()))
 }
 
 /// Why one attempt ended early.
@@ -154,6 +182,9 @@ fn redirected(from: &Uri, response: &Response<ureq::Body>) -> Result<Uri, Failur
     let location = response.headers().get(header::LOCATION).and_then(|l| l.to_str().ok()).unwrap_or_default();
     let refused = || Failure::Refused(format!("the server sends elsewhere, to `{location}`, which is not followed"));
     let to: Uri = location.parse().map_err(|_| refused())?;
+    if to.host().is_some_and(|host| serves_files_of(from, host)) && to.scheme_str() == Some("https") {
+        return Ok(to);
+    }
     if to.authority().is_some() && (to.authority() != from.authority() || to.scheme() != from.scheme()) {
         return Err(refused());
     }
@@ -161,6 +192,13 @@ fn redirected(from: &Uri, response: &Response<ureq::Body>) -> Result<Uri, Failur
     let mut parts = from.clone().into_parts();
     parts.path_and_query = Some(path.clone());
     Uri::from_parts(parts).map_err(|_| refused())
+}
+
+/// Whether `host` belongs to the publisher at `from`, who keeps large files elsewhere. What it holds is checked as
+/// any other file.
+fn serves_files_of(from: &Uri, host: &str) -> bool {
+    let own = |host: &str| host == "huggingface.co" || host.ends_with(".huggingface.co") || host.ends_with(".hf.co");
+    from.scheme_str() == Some("https") && from.host().is_some_and(own) && own(host)
 }
 
 /// Whether the body goes on where the file ends that is already here.
@@ -217,5 +255,15 @@ mod tests {
     fn bangla_folders_are_encoded() {
         assert_eq!(percent_encoded("a-b/২/x y.html"), "a-b/%E0%A7%A8/x%20y.html");
         assert_eq!(percent_encoded("a%b@1?c#d"), "a%25b%401%3Fc%23d");
+    }
+
+    #[test]
+    fn only_a_publisher_s_own_hosts_serve_its_files() {
+        let from = |address: &'static str| Uri::from_static(address);
+        let hub = from("https://huggingface.co/datasets/a/b");
+        assert!(serves_files_of(&hub, "cas-bridge.xethub.hf.co") && serves_files_of(&hub, "cdn-lfs.huggingface.co"));
+        assert!(!serves_files_of(&hub, "hf.co.example") && !serves_files_of(&hub, "nothf.co"));
+        assert!(!serves_files_of(&from("https://raw.githubusercontent.com/a"), "cdn-lfs.hf.co"));
+        assert!(!serves_files_of(&from("http://huggingface.co/a"), "cdn-lfs.hf.co"));
     }
 }

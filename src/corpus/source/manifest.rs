@@ -9,10 +9,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Manifests that are part of the program.
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 4] = [
     ("pocket", include_str!("../../../data-manifests/pocket.toml")),
     ("small", include_str!("../../../data-manifests/small.toml")),
     ("eval", include_str!("../../../data-manifests/eval.toml")),
+    ("full", include_str!("../../../data-manifests/full.toml")),
 ];
 
 /// The sources of a corpus.
@@ -58,7 +59,12 @@ pub struct Source {
     /// Share of the documents used, in (0, 1]; less than 1 for a source that would outweigh others.
     #[serde(default = "one")]
     pub weight: f64,
+    /// Folder whose files are meant, in the order of their names, where the publisher states size and sha256 of
+    /// each and so many that the manifest leaves the list to the revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// The files, in the order they are read.
+    #[serde(default)]
     pub files: Vec<File>,
     /// Folder that a `local:` origin is relative to: the manifest's.
     #[serde(skip)]
@@ -120,7 +126,7 @@ impl LicenceRisk {
 }
 
 impl Manifest {
-    /// Reads a built-in manifest (`pocket`, `small`, `eval`) or, when the name is none of these, a file.
+    /// Reads a built-in manifest (`pocket`, `small`, `eval`, `full`) or, when the name is none of these, a file.
     ///
     /// # Errors
     /// [`SourceError`] when the file cannot be read or says something wrong.
@@ -152,8 +158,13 @@ impl Manifest {
     }
 
     /// The sources of a role that the licence limit lets through.
-    pub fn allowed(&self, role: Role) -> impl Iterator<Item = &Source> {
+    pub fn allowed(&self, role: Role) -> impl Iterator<Item = &Source> + Clone {
         self.sources.iter().filter(move |s| s.role == role && self.allows(s))
+    }
+
+    /// Whether the training text is read piece by piece while training goes on, and not all at once before.
+    pub fn is_streamed(&self) -> bool {
+        self.allowed(Role::Train).any(|s| s.reader == Reader::ParquetText)
     }
 
     /// Whether the licence limit lets a source through.
@@ -171,6 +182,13 @@ impl Manifest {
             }
             source.check().map_err(fail)?;
         }
+        let mut train = self.allowed(Role::Train);
+        if let Some(other) = train.clone().find(|s| s.reader != Reader::ParquetText)
+            && train.any(|s| s.reader == Reader::ParquetText)
+        {
+            let message = "text that is streamed (reader `parquet-text`) and text that is not cannot be mixed";
+            return Err(SourceError::Manifest { manifest: name.into(), id: other.id.clone(), message: message.into() });
+        }
         let only_eval = !self.sources.is_empty() && self.sources.iter().all(|s| s.role == Role::Eval);
         if !only_eval && self.allowed(Role::Train).next().is_none() {
             return Err(SourceError::NothingToTrainOn { manifest: name.to_owned() });
@@ -185,7 +203,7 @@ impl Source {
         if self.id.is_empty() || !self.id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             return Err("an id has letters, digits and hyphens only".into());
         }
-        if matches!(self.origin, Origin::GitHub { .. }) && !is_commit(&self.revision) {
+        if matches!(self.origin, Origin::GitHub { .. } | Origin::HuggingFace { .. }) && !is_commit(&self.revision) {
             return Err(format!("`revision` must be a commit of 40 hexadecimal digits, not `{}`", self.revision));
         }
         let npm_version = |t: &str| t.starts_with(|c: char| c.is_ascii_digit()) && is_plain_path(t) && !t.contains('/');
@@ -198,8 +216,13 @@ impl Source {
         if self.reader.role() != self.role {
             return Err(format!("reader `{}` does not go with role {:?}", self.reader.name(), self.role));
         }
-        if self.files.is_empty() {
-            return Err("`files` is empty; list at least one".into());
+        match &self.folder {
+            None if self.files.is_empty() => return Err("`files` is empty; list at least one".into()),
+            Some(_) if !self.files.is_empty() => return Err("give `files` or `folder`, not both".into()),
+            Some(folder) if !is_plain_path(folder) || self.origin.listing("", folder).is_none() => {
+                return Err(format!("`folder` is `{folder}`, expected a plain path of a `huggingface:` origin"));
+            }
+            _ => {}
         }
         let mut paths = BTreeSet::new();
         for file in &self.files {

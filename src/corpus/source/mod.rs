@@ -11,6 +11,6 @@ mod store;
 pub use error::SourceError;
 pub use manifest::{File, LicenceRisk, Manifest, Role, Source};
 pub use origin::Origin;
-pub use read::{ReadOutcome, Skipped, files_to_read, read, read_each};
+pub use read::{ReadOutcome, Skipped, files_to_read, protected, read, read_each};
 pub use reader::{Pairs, Reader, Texts, html};
 pub use store::Store;

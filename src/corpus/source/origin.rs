@@ -29,7 +29,7 @@ pub enum Origin {
         /// Name of the package.
         name: String,
     },
-    /// `huggingface:OWNER/DATASET`: can be named, not read yet.
+    /// `huggingface:OWNER/DATASET`; the source's revision is the 40-digit commit of the data set.
     HuggingFace {
         /// Data set.
         dataset: String,
@@ -50,7 +50,7 @@ fn is_name(text: &str) -> bool {
 
 impl Origin {
     /// Where a file that is published by itself lies in a mirror folder, and its address; `None` for a file inside
-    /// something else, on this machine, or that cannot be read yet.
+    /// something else or on this machine.
     pub fn published(&self, revision: &str, path: &str) -> Option<(String, String)> {
         match self {
             Origin::GitHub { owner, repository } => {
@@ -62,8 +62,22 @@ impl Origin {
                 let address = format!("https://cdn.jsdelivr.net/npm/{name}@{revision}/{}", percent_encoded(path));
                 Some((format!("npm/{name}/{revision}/{path}"), address))
             }
-            Origin::Crate { .. } | Origin::HuggingFace { .. } | Origin::Local { .. } => None,
+            Origin::HuggingFace { dataset } => {
+                let encoded = percent_encoded(path);
+                let address = format!("https://huggingface.co/datasets/{dataset}/resolve/{revision}/{encoded}");
+                Some((format!("huggingface.co/datasets/{dataset}/{revision}/{path}"), address))
+            }
+            Origin::Crate { .. } | Origin::Local { .. } => None,
         }
+    }
+
+    /// Where the list of the files below a folder lies in a mirror folder, and its address; `None` for an origin
+    /// whose files the manifest must list itself.
+    pub fn listing(&self, revision: &str, folder: &str) -> Option<(String, String)> {
+        let Origin::HuggingFace { dataset } = self else { return None };
+        let encoded = percent_encoded(folder);
+        let address = format!("https://huggingface.co/api/datasets/{dataset}/tree/{revision}/{encoded}");
+        Some((format!("huggingface.co/datasets/{dataset}/{revision}/{folder}/files.json"), address))
     }
 }
 

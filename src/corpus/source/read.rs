@@ -90,6 +90,20 @@ pub fn read_each<E: From<SourceError>>(
     Ok(outcome)
 }
 
+/// The evaluation text that a manifest keeps out of training: its own and that of the manifest it protects.
+///
+/// # Errors
+/// [`SourceError`] when a file is missing, is another one, or does not have the format of its reader.
+pub fn protected(manifest: &Manifest, store: &Store) -> Result<Vec<String>, SourceError> {
+    let named = manifest.protect.as_deref().map(Manifest::load).transpose()?;
+    let mut outcome = ReadOutcome::default();
+    let mut progress = Progress::hidden(1);
+    for source in [Some(manifest), named.as_ref()].into_iter().flatten().flat_map(|m| m.allowed(Role::Eval)) {
+        read_protected(source, store, &mut progress, &mut outcome)?;
+    }
+    Ok(outcome.protected)
+}
+
 /// Files that [`read`] will read.
 ///
 /// # Errors

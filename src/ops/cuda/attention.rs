@@ -45,6 +45,12 @@ impl<T: Element> Attention<T> {
         (1.0 / (self.shape.head_dim as f64).sqrt()) as f32
     }
 
+    /// Pairs of a query and a key that it sees, over all windows and heads.
+    fn pairs(&self) -> u64 {
+        let Shape { batch, time, heads, .. } = self.shape;
+        (batch * heads * time * (time + 1) / 2) as u64
+    }
+
     fn heads(&self) -> Heads {
         let Shape { time, heads, kv_heads, head_dim, .. } = self.shape;
         Heads { time: time as u32, heads: heads as u32, kv_heads: kv_heads as u32, width: head_dim as u32 }
@@ -56,8 +62,14 @@ impl<T: Element> Attention<T> {
         let blocks = self.shape.batch * heads * self.shape.time.div_ceil(TILE);
         let launch = Launch::new(file, format!("attention_{kernel}_{}_{width}", T::NAME), blocks, arguments);
         let tile = TILE * (width * size_of::<T>() + 16);
-        Launch { threads: TILE_THREADS, shared: (2 * tile + 2 * TILE * size_of::<f32>()) as u32, ..launch }
+        let flops = self.pairs() * 2 * self.shape.head_dim as u64;
+        Launch { threads: TILE_THREADS, flops, shared: (2 * tile + 2 * TILE * size_of::<f32>()) as u32, ..launch }
     }
+}
+
+/// A launch with so many products of every pair.
+fn times(products: u64, launch: Launch) -> Launch {
+    Launch { flops: products * launch.flops, ..launch }
 }
 
 /// Overwrites `out` and `log_sum_exp` `[windows, heads, time]`.
@@ -81,7 +93,7 @@ pub fn forward<T: Element>(a: Attention<T>, out: Place<T>, log_sum_exp: Place<f3
         width.into(),
         a.scale().into(),
     ];
-    a.tiled("attention_forward", "forward", a.shape.heads, &arguments)
+    times(2, a.tiled("attention_forward", "forward", a.shape.heads, &arguments))
 }
 
 /// Overwrites `[dq, dk, dv]`, given what the forward pass left and the gradient of its output; `delta` is
@@ -111,7 +123,7 @@ pub fn backward<T: Element>(
     let keys = [&read[..], &[dk.into(), dv.into()], &end].concat();
     [
         dots,
-        a.tiled("attention_backward", "queries", a.shape.heads, &queries),
-        a.tiled("attention_backward", "keys", a.shape.kv_heads, &keys),
+        times(3, a.tiled("attention_backward", "queries", a.shape.heads, &queries)),
+        times(4, a.tiled("attention_backward", "keys", a.shape.kv_heads, &keys)),
     ]
 }

@@ -59,7 +59,11 @@ impl Pieces {
 /// `out` `[ids, width]` from `table` `[vocabulary, width]`.
 pub fn embedding_forward<T: Element>(ids: Place<u32>, table: Place<T>, out: Place<T>, width: usize) -> Launch {
     assert_eq!(out.length, ids.length * width, "length of an embedding");
-    launch!("embedding", format!("embedding_forward_{}", T::NAME), ids.length, ids, table, out, width as u32)
+    let launch =
+        launch!("embedding", format!("embedding_forward_{}", T::NAME), ids.length, ids, table, out, width as u32);
+    // Only the rows that are looked up are read.
+    let (row, rows) = (width * size_of::<T>(), ids.length.min(table.length / width.max(1)));
+    Launch { bytes: (4 * ids.length + row * (rows + ids.length)) as u64, ..launch }
 }
 
 /// Where the vectors of [`Pieces`] lie, in the order of its fields.
@@ -79,7 +83,13 @@ pub fn embedding_backward<T: Element>(
     let columns = width as u32;
     let pieces = rows.length;
     let first = launch!("embedding", kernel, pieces, order, starts, rows, slots, dout, dtable, partial, columns);
+    // Of table and partial rows only those that have an id move: written once, and changed rows read before.
+    let (lists, row) = (4 * (order.length + starts.length + rows.length + slots.length), 4 * width);
+    let moved = lists + dout.length * size_of::<T>() + pieces * row;
+    let first = Launch { bytes: moved as u64, ..first };
     let kernel = "embedding_backward_rows".to_owned();
     let second = launch!("embedding", kernel, split_rows.length, partial, split_starts, split_rows, dtable, columns);
+    let moved = 4 * (split_starts.length + split_rows.length) + 4 * partial.length + 2 * split_rows.length * row;
+    let second = Launch { bytes: moved as u64, ..second };
     [first, second].into_iter().filter(|launch| launch.blocks > 0).collect()
 }

@@ -48,9 +48,10 @@ pub fn rms_norm_backward<T: Element>(
     let (rows, columns) = (rows as u32, width as u32);
     let mut first = launch!("rms_norm", kernel, parts, x, gain, inverse, dy, dx, shares, rows, columns);
     first.shared = 4 * (WARP + columns);
+    let first = first.changing(dx);
     let blocks = width.div_ceil(THREADS as usize);
     let gain = launch!("rms_norm", "rms_norm_gain".to_owned(), blocks, shares, dgain, parts as u32, columns);
-    [first, gain]
+    [first, gain.changing(dgain)]
 }
 
 /// Turns `x` `[rows, heads·2·half]` in place by tables `[positions, half]`, or back.
@@ -65,7 +66,7 @@ pub fn rope<T: Element>(x: Place<T>, tables: [Place<f32>; 2], at: Positions, hal
     let sign = if back { -1.0f32 } else { 1.0 };
     let kernel = format!("rope_{}", T::NAME);
     let (pairs, start, time) = (pairs as u32, start as u32, time as u32);
-    launch!("rope", kernel, blocks, x, cosines, sines, pairs, start, time, heads as u32, half as u32, sign)
+    launch!("rope", kernel, blocks, x, cosines, sines, pairs, start, time, heads as u32, half as u32, sign).changing(x)
 }
 
 /// Where rows stand: row i at `start + i % time`, with so many heads.
@@ -195,4 +196,7 @@ pub fn adamw<G: Element>(
     assert!(copy.is_none_or(count), "length of a copy");
     let (kernel, blocks) = (format!("adamw_{}", G::NAME), packets::<f32>(count));
     launch!("adamw", kernel, blocks, parameter, gradient, first, second, copy, count as u64, step, settings)
+        .changing(parameter)
+        .changing(first)
+        .changing(second)
 }

@@ -5,12 +5,21 @@
 //! that is committed under `ptx/`. Nothing here needs CUDA.
 
 mod attention;
+mod backend;
+pub mod check;
+#[cfg(feature = "cuda")]
+mod device;
 mod embedding;
 mod launches;
+mod tally;
 
 pub use attention::{Attention, backward as attention_backward, forward as attention_forward};
+pub use backend::{Backend, Factor, Kind, Linear, Product};
+#[cfg(feature = "cuda")]
+pub use device::{Device, DeviceError, DeviceInfo};
 pub use embedding::*;
 pub use launches::*;
+pub use tally::Tally;
 
 use bytemuck::{Pod, Zeroable};
 use std::marker::PhantomData;
@@ -24,14 +33,18 @@ pub const WARP: u32 = 32;
 pub trait Element: Pod {
     /// As in the names of kernels.
     const NAME: &'static str;
+    /// Of a matrix of them.
+    const KIND: Kind;
 }
 
 impl Element for f32 {
     const NAME: &'static str = "f32";
+    const KIND: Kind = Kind::F32;
 }
 
 impl Element for half::bf16 {
     const NAME: &'static str = "bf16";
+    const KIND: Kind = Kind::Bf16;
 }
 
 /// Where numbers lie: an address of the device, or of the host for a test.
@@ -50,6 +63,12 @@ impl<T: Pod> Place<T> {
         Place { address, length, kind: PhantomData }
     }
 
+    /// `length` of its numbers from number `start` on.
+    pub fn part(self, start: usize, length: usize) -> Self {
+        assert!(start + length <= self.length, "a part of {length} from {start} of {}", self.length);
+        Place::new(self.address + (start * size_of::<T>()) as u64, length)
+    }
+
     /// No place, where a kernel takes one only if it is given.
     pub fn none() -> Self {
         Self::new(0, 0)
@@ -64,11 +83,15 @@ impl<T: Pod> Place<T> {
 /// The bytes of one argument of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Argument([u64; 4]);
+pub struct Argument {
+    value: [u64; 4],
+    /// Bytes of the numbers that lie where it points to.
+    bytes: u64,
+}
 
 impl Argument {
     fn new<T: Pod>(value: T) -> Self {
-        let mut argument = Argument([0; 4]);
+        let mut argument = Argument { value: [0; 4], bytes: 0 };
         let bytes = bytemuck::bytes_of(&value);
         bytemuck::bytes_of_mut(&mut argument)[..bytes.len()].copy_from_slice(bytes);
         argument
@@ -77,7 +100,8 @@ impl Argument {
 
 impl<T: Pod> From<Place<T>> for Argument {
     fn from(place: Place<T>) -> Self {
-        Argument::new(place.address)
+        let bytes = if place.address == 0 { 0 } else { place.length * size_of::<T>() };
+        Argument { bytes: bytes as u64, ..Argument::new(place.address) }
     }
 }
 
@@ -107,12 +131,24 @@ pub struct Launch {
     pub shared: u32,
     /// In the order of the kernel's parameters.
     pub arguments: Vec<Argument>,
+    /// Fewest bytes that must move to and from memory: each number that is read or written, once; one that is
+    /// changed where it lies, twice.
+    pub bytes: u64,
+    /// Floating-point operations of the matrix products inside.
+    pub flops: u64,
 }
 
 impl Launch {
     fn new(file: &'static str, kernel: String, blocks: usize, arguments: &[Argument]) -> Self {
         assert!(u32::try_from(blocks).is_ok(), "blocks of a launch fit 32 bits");
-        Launch { file, kernel, blocks: blocks as u32, threads: THREADS, shared: 0, arguments: arguments.to_vec() }
+        let bytes = arguments.iter().map(|argument| argument.bytes).sum();
+        let arguments = arguments.to_vec();
+        Launch { file, kernel, blocks: blocks as u32, threads: THREADS, shared: 0, arguments, bytes, flops: 0 }
+    }
+
+    /// The same launch, which changes numbers of `place` where they lie: they are read and written.
+    fn changing<T: Pod>(self, place: Place<T>) -> Self {
+        Launch { bytes: self.bytes + Argument::from(place).bytes, ..self }
     }
 }
 

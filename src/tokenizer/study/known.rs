@@ -176,6 +176,7 @@ mod tests {
             pre_tokenizer: "marks".to_owned(),
             vocabulary: 280,
             mix: Default::default(),
+            file: None,
         };
         let ours = crate::tokenizer::Tokenizer::train(&["আমি গাই আমি গাই"], &training).unwrap();
         ours.save(&path).unwrap();

@@ -43,7 +43,8 @@ mod tests {
 
     #[test]
     fn tokens_are_counted_and_the_rare_ones_are_a_share_of_the_vocabulary() {
-        let recipe = TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 258, mix: Default::default() };
+        let recipe =
+            TokenizerRecipe { pre_tokenizer: "marks".to_owned(), vocabulary: 258, mix: Default::default(), file: None };
         let tokenizer = Tokenizer::train(&["ab ab"], &recipe).unwrap();
         let text = "ab".repeat(100);
         let found = Usage::of(&tokenizer, &[&text, "c"]).unwrap();

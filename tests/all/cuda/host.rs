@@ -98,6 +98,19 @@ impl Host {
     }
 }
 
+impl Host {
+    /// Bytes of global memory that the last launch read and wrote.
+    pub fn traffic(&self) -> (u64, u64) {
+        let (mut read, mut written) = (0, 0);
+        // SAFETY: the type is that of `shim.h`.
+        unsafe {
+            let ask: extern "C" fn(*mut u64, *mut u64) = std::mem::transmute(self.symbol("shim_traffic"));
+            ask(&raw mut read, &raw mut written);
+        }
+        (read, written)
+    }
+}
+
 impl Drop for Host {
     fn drop(&mut self) {
         // SAFETY: opened once; nothing of it is used any more.

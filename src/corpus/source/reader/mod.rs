@@ -49,6 +49,8 @@ pub enum Reader {
     Declaration,
     /// Pages of the Universal Declaration in many languages, each of its own script.
     DeclarationScripts,
+    /// Apache Parquet with a column `text`, a document a row; streamed.
+    ParquetText,
     /// A task that the evaluation reads in its own way.
     Task,
 }
@@ -93,6 +95,7 @@ impl Reader {
             Reader::LawHtml => try_whole(bytes, law::documents),
             Reader::Gutenberg => try_whole(bytes, gutenberg::documents),
             Reader::GutenbergLatin1 => Ok(Texts::from(gutenberg::documents(&gutenberg::latin1(bytes))?)),
+            Reader::ParquetText => Err("Parquet is streamed, not read as a whole".to_owned()),
             _ => Err(format!("reader `{}` does not read training text", self.name())),
         }
     }

@@ -1,85 +1,8 @@
-/// The three number types in turn, each with its tolerance.
-macro_rules! both {
-    ($host:expr, $op:ident, $($size:expr),+) => {{
-        judge($host, f32::TOLERANCE, |runner| $op::<f32>(runner, $($size),+)).unwrap_or_else(|e| panic!("f32: {e}"));
-        judge($host, bf16::TOLERANCE, |runner| $op::<bf16>(runner, $($size),+)).unwrap_or_else(|e| panic!("bf16: {e}"));
-    }};
-}
-
-#[test]
-fn row_wise_kernels_are_those_of_the_cpu() {
-    if !compiler() {
-        return;
-    }
-    let [norm, gate, turn, table] = ["rms_norm", "swiglu", "rope", "embedding"].map(Host::new);
-    for (rows, width) in [(1, 1), (7, 5), (33, 33), (65, 64), (129, 136), (3, 1024)] {
-        both!(&norm, norm_op, rows, width);
-        both!(&gate, swiglu_op, rows * width);
-        both!(&table, embedding_op, rows, width);
-    }
-    for (windows, time, half) in [(1, 1, 1), (2, 7, 5), (1, 33, 16), (2, 65, 3)] {
-        both!(&turn, rope_op, windows, time, half);
-    }
-}
-
-#[test]
-fn losses_are_those_of_the_cpu() {
-    if !compiler() {
-        return;
-    }
-    let host = Host::new("cross_entropy");
-    for (rows, vocabulary) in [(1, 1), (7, 5), (5, 33), (3, 1024), (2, 4099)] {
-        judge(&host, f32::TOLERANCE, |r| loss_op::<f32, f32>(r, rows, vocabulary)).unwrap();
-        judge(&host, bf16::TOLERANCE, |r| loss_op::<bf16, bf16>(r, rows, vocabulary)).unwrap();
-        judge(&host, bf16::TOLERANCE, |r| loss_op::<f32, bf16>(r, rows, vocabulary)).unwrap();
-    }
-}
-
-fn heads(batch: usize, time: usize, heads: usize, kv_heads: usize, head_dim: usize) -> attention::Shape {
-    attention::Shape { batch, time, heads, kv_heads, head_dim }
-}
-
-/// The forward and the backward file answer one runner each.
-fn attention_pair<T: Number>(hosts: &[Host; 2], shape: attention::Shape) -> Result<(), String> {
-    judge(&hosts[0], T::TOLERANCE, |runner| attention_op::<T>(runner, &hosts[1], shape))
-}
-
-#[test]
-fn attention_is_that_of_the_cpu() {
-    if !compiler() {
-        return;
-    }
-    let hosts = ["attention_forward", "attention_backward"].map(Host::new);
-    let shapes = [heads(1, 1, 1, 1, 1), heads(2, 7, 2, 1, 5), heads(1, 33, 2, 2, 33), heads(1, 65, 4, 2, 64)];
-    for shape in shapes.into_iter().chain([heads(1, 129, 1, 1, 32), heads(1, 66, 1, 1, 128)]) {
-        attention_pair::<f32>(&hosts, shape).unwrap_or_else(|e| panic!("f32 {shape:?}: {e}"));
-        attention_pair::<bf16>(&hosts, shape).unwrap_or_else(|e| panic!("bf16 {shape:?}: {e}"));
-    }
-}
-
-#[test]
-fn the_optimizer_is_that_of_the_cpu() {
-    if !compiler() {
-        return;
-    }
-    let (norms, steps) = (Host::new("norm"), Host::new("adamw"));
-    for count in [1, 33, 4096, 70_001] {
-        let run = |runner: &Runner| {
-            optimizer_op::<f32>(runner, &Runner { host: &steps, order: runner.order }, count)
-        };
-        judge(&norms, f32::TOLERANCE, run).unwrap();
-        let run = |runner: &Runner| {
-            optimizer_op::<bf16>(runner, &Runner { host: &steps, order: runner.order }, count)
-        };
-        judge(&norms, f32::TOLERANCE, run).unwrap();
-    }
-}
-
 /// Text of a kernel and what a fault makes of it.
 type Fault = (&'static str, &'static str);
 
 /// Faults in the files that have no tiles.
-const ROW_FAULTS: [(&str, Fault); 12] = [
+const ROW_FAULTS: [(&str, Fault); 16] = [
     ("rms_norm", ("if (lane() == 0) room[warp()] = x;\n    __syncthreads();", "if (lane() == 0) room[warp()] = x;")),
     ("rms_norm", ("    __syncthreads(); // all have read: the room is free again\n", "")),
     ("rms_norm", ("row += gridDim.x", "row += gridDim.x + 1")),
@@ -92,24 +15,35 @@ const ROW_FAULTS: [(&str, Fault); 12] = [
     ("embedding", ("slot < end", "slot + 1 < end")),
     ("rope", ("b * cosine + a * sine", "b * cosine - a * sine")),
     ("swiglu", ("(s + silu * (1 - s))", "(s + silu)")),
+    ("adamw", ("v.at[j] * correct", "v.at[j]")),
+    ("adamw", ("i < count; i += stride", "i + N < count; i += stride")),
+    ("norm", ("norm > limit ? limit / norm : 1", "1")),
+    ("norm", ("i < count; i += blockDim.x", "i + 1 < count; i += blockDim.x")),
 ];
+
+/// What is seen of a fault: a case that fails with the faulty kernels, in one order or in the bits of several.
+fn seen(hosts: &Rc<Hosts>, file: &'static str, faults: &[Fault], case: &Case<Cpu>) -> String {
+    let host = Rc::new(Host::with(file, faults));
+    let verdict = judge(case, |order| Cpu::new(hosts, order).with_fault(file, &host));
+    verdict.expect_err(&format!("not caught in {file}: {faults:?}"))
+}
 
 #[test]
 fn faults_in_row_wise_kernels_are_caught() {
     if !compiler() {
         return;
     }
+    let hosts = Hosts::new();
     for (file, fault) in ROW_FAULTS {
-        let host = Host::with(file, &[fault]);
-        let verdict = match file {
-            "rms_norm" => judge(&host, f32::TOLERANCE, |r| norm_op::<f32>(r, 1030, 33)),
-            "cross_entropy" => judge(&host, f32::TOLERANCE, |r| loss_op::<f32, f32>(r, 3, 1030)),
-            "embedding" => judge(&host, f32::TOLERANCE, |r| embedding_op::<f32>(r, 65, 33)),
-            "rope" => judge(&host, f32::TOLERANCE, |r| rope_op::<f32>(r, 1, 7, 5)),
-            _ => judge(&host, f32::TOLERANCE, |r| swiglu_op::<f32>(r, 33)),
+        let case = match file {
+            "rms_norm" => single::norm::<Cpu, f32>(1030, 33),
+            "cross_entropy" => single::loss::<Cpu, f32, f32>(3, 1030),
+            "embedding" => single::embedding::<Cpu, f32>(65, 33),
+            "rope" => single::rope::<Cpu, f32>(1, 7, 5),
+            "adamw" | "norm" => single::optimizer::<Cpu, bf16>(70_001),
+            _ => single::swiglu::<Cpu, f32>(33),
         };
-        let seen = verdict.expect_err(&format!("not caught in {file}: {fault:?}"));
-        println!("{file}: {seen}: {fault:?}");
+        println!("{file}: {}: {fault:?}", seen(&hosts, file, &[fault], &case));
     }
 }
 
@@ -134,15 +68,11 @@ fn faults_in_attention_are_caught() {
     if !compiler() {
         return;
     }
-    let right = ["attention_forward", "attention_backward"].map(Host::new);
+    let (hosts, case) = (Hosts::new(), single::attention::<Cpu, f32>([1, 130, 2, 1, 32]));
     for (file, fault) in TILE_FAULTS {
         // One width is enough for a fault, and quicker to compile.
-        let host = Host::with(file, &[fault, ("KERNELS(64)\nKERNELS(128)", "")]);
-        let (forward, backward) = if file == "attention_forward" { (&host, &right[1]) } else { (&right[0], &host) };
-        let verdict =
-            judge(forward, f32::TOLERANCE, |runner| attention_op::<f32>(runner, backward, heads(1, 130, 2, 1, 32)));
-        let seen = verdict.expect_err(&format!("not caught in {file}: {fault:?}"));
-        println!("{file}: {seen}: {fault:?}");
+        let faults = [fault, ("KERNELS(64)\nKERNELS(128)", "")];
+        println!("{file}: {}: {fault:?}", seen(&hosts, file, &faults, &case));
     }
 }
 

@@ -1,0 +1,148 @@
+//! The text column of Parquet files, in slices of bounded size.
+
+use super::Position;
+use crate::corpus::CorpusError;
+use crate::error::FileError;
+use parquet::basic::Type as Physical;
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Name of the column that holds the documents.
+const COLUMN: &str = "text";
+/// Rows decoded at a time.
+const STRIDE: usize = 64;
+
+/// Documents in order, with where they end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slice {
+    /// The texts; a row without one, or with bytes that are no UTF-8, has none.
+    pub texts: Vec<Option<String>>,
+    /// The first row after them.
+    pub end: Position,
+    /// Whether that is the end of the file.
+    pub is_last: bool,
+}
+
+/// The rows of one Parquet file.
+pub struct Rows {
+    path: PathBuf,
+    reader: SerializedFileReader<File>,
+    column: usize,
+    optional: bool,
+    at: Position,
+    /// The open row group, up to `at.row`.
+    group: Option<ColumnReader>,
+    /// Rows decoded and not given out yet, last first.
+    ready: Vec<Option<String>>,
+}
+
+impl Rows {
+    /// Opens the file at `path` at a row of a row group.
+    ///
+    /// # Errors
+    /// [`CorpusError::Parquet`] when it is no Parquet, has no text column of that name or no such row.
+    pub fn open(path: &Path, at: Position) -> Result<Self, CorpusError> {
+        let file = File::open(path).map_err(FileError::at("open", path))?;
+        let failed = |message: String| CorpusError::Parquet { path: path.to_path_buf(), message };
+        let reader = SerializedFileReader::new(file).map_err(|e| failed(e.to_string()))?;
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let found = schema.columns().iter().position(|c| c.path().string() == COLUMN);
+        let column = found.ok_or_else(|| failed(format!("it has no column `{COLUMN}`")))?;
+        let description = schema.column(column);
+        if description.physical_type() != Physical::BYTE_ARRAY || description.max_rep_level() > 0 {
+            return Err(failed(format!("its column `{COLUMN}` does not hold one text a row")));
+        }
+        let optional = description.max_def_level() > 0;
+        let mut rows = Rows { path: path.to_path_buf(), reader, column, optional, at, group: None, ready: Vec::new() };
+        if at.row_group < rows.groups() || (at.row_group, at.row) != (rows.groups(), 0) {
+            rows.enter(at.row)?;
+        }
+        Ok(rows)
+    }
+
+    fn groups(&self) -> u64 {
+        self.reader.num_row_groups() as u64
+    }
+
+    /// Rows of the file, as it says.
+    pub fn total(&self) -> u64 {
+        self.reader.metadata().file_metadata().num_rows().max(0) as u64
+    }
+
+    /// Reads texts until they have `bytes` or the file ends; at least one row where there is one.
+    ///
+    /// # Errors
+    /// [`CorpusError::Parquet`] when a page is damaged.
+    pub fn slice(&mut self, bytes: usize) -> Result<Slice, CorpusError> {
+        let (mut texts, mut size) = (Vec::new(), 0);
+        while size < bytes {
+            let Some(text) = self.next_row()? else {
+                return Ok(Slice { texts, end: self.at, is_last: true });
+            };
+            size += text.as_ref().map_or(0, String::len);
+            texts.push(text);
+        }
+        Ok(Slice { texts, end: self.at, is_last: false })
+    }
+
+    fn next_row(&mut self) -> Result<Option<Option<String>>, CorpusError> {
+        while self.ready.is_empty() {
+            if self.group.is_none() {
+                if self.at.row_group >= self.groups() {
+                    return Ok(None);
+                }
+                self.enter(0)?;
+            }
+            self.decode()?;
+            if self.ready.is_empty() {
+                self.group = None;
+                self.at = Position { row_group: self.at.row_group + 1, row: 0, ..self.at };
+            }
+        }
+        self.at.row += 1;
+        Ok(self.ready.pop())
+    }
+
+    /// Opens the row group at hand and skips its first rows.
+    fn enter(&mut self, rows: u64) -> Result<(), CorpusError> {
+        let index = self.at.row_group as usize;
+        if index >= self.reader.num_row_groups() {
+            let message = format!("it has {} row groups, row group {index} was asked for", self.groups());
+            return Err(self.failed(&ParquetError::General(message)));
+        }
+        let opened = self.reader.get_row_group(index).and_then(|group| group.get_column_reader(self.column));
+        let mut column = opened.map_err(|e| self.failed(&e))?;
+        let ColumnReader::ByteArrayColumnReader(values) = &mut column else {
+            return Err(self.failed(&ParquetError::General("its text column has another type".to_owned())));
+        };
+        let skipped = values.skip_records(rows as usize).map_err(|e| self.failed(&e))? as u64;
+        if skipped != rows {
+            let message = format!("row group {index} has {skipped} rows, row {rows} was asked for");
+            return Err(self.failed(&ParquetError::General(message)));
+        }
+        self.group = Some(column);
+        Ok(())
+    }
+
+    /// Decodes the next few rows of the row group; none at its end.
+    fn decode(&mut self) -> Result<(), CorpusError> {
+        let Some(ColumnReader::ByteArrayColumnReader(values)) = &mut self.group else { return Ok(()) };
+        let (mut levels, mut found): (Vec<i16>, Vec<ByteArray>) = (Vec::new(), Vec::new());
+        let wanted = self.optional.then_some(&mut levels);
+        let read = values.read_records(STRIDE, wanted, None, &mut found);
+        let (rows, ..) = read.map_err(|e| CorpusError::Parquet { path: self.path.clone(), message: e.to_string() })?;
+        let mut texts = found.into_iter().map(|bytes| String::from_utf8(bytes.data().to_vec()).ok());
+        let present = |row: usize| !self.optional || levels.get(row).is_some_and(|level| *level > 0);
+        self.ready = (0..rows).map(|row| if present(row) { texts.next().flatten() } else { None }).collect();
+        self.ready.reverse();
+        Ok(())
+    }
+
+    fn failed(&self, error: &ParquetError) -> CorpusError {
+        CorpusError::Parquet { path: self.path.clone(), message: error.to_string() }
+    }
+}

@@ -1,0 +1,141 @@
+//! The text of a recipe that is streamed: what is read for each language, and how far it has come.
+
+use super::text::TOKENIZER;
+use super::{Context, Pipeline, PipelineError};
+use crate::artifact::{Hash, hash_bytes};
+use crate::corpus::CorpusError;
+use crate::corpus::contamination::Protected;
+use crate::corpus::loader::{Batch, validation_windows};
+use crate::corpus::normalise::normalise;
+use crate::corpus::shard::Shard;
+use crate::corpus::source::{Manifest, Role, Store, protected};
+use crate::corpus::stream::{Chunk, Cleaning, Feed, Order, Progressed, Streamed};
+use crate::progress::Progress;
+use crate::recipe::Recipe;
+use crate::report::Table;
+use crate::tokenizer::Tokenizer;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes of text in a chunk: a second of encoding on a few cores, some 3 M tokens.
+const SLICE: usize = 32 << 20;
+
+/// The folder of a language's chunks.
+fn folder(root: &Path, language: &str) -> PathBuf {
+    root.join("stream").join(language)
+}
+
+/// What is streamed, by language.
+pub(super) fn orders(
+    recipe: &Recipe,
+    manifest: &Manifest,
+    store: &Store,
+    root: &Path,
+    tokenizer: &Tokenizer,
+) -> Result<BTreeMap<String, Order>, PipelineError> {
+    let texts: Vec<String> = protected(manifest, store)?.iter().map(|text| normalise(text)).collect();
+    let windows = Protected::new(texts.iter().map(String::as_str), recipe.corpus.contamination_window);
+    let plain = (&texts, recipe.corpus.contamination_window);
+    let hash = hash_bytes(&serde_json::to_vec(&plain).unwrap_or_else(|e| unreachable!("plain data: {e}")));
+    let cleaning = Cleaning { held_out: recipe.corpus.held_out, protected: Arc::new(windows), protected_hash: hash };
+    let mut orders = BTreeMap::new();
+    for language in recipe.mix.keys() {
+        let mut files = Vec::new();
+        for source in manifest.allowed(Role::Train).filter(|source| source.language == *language) {
+            files.extend(store.files(source)?.into_iter().map(|file| (source.clone(), file)));
+        }
+        if files.is_empty() {
+            let present = manifest.allowed(Role::Train).map(|s| s.language.as_str()).collect::<Vec<_>>().join(", ");
+            let language = language.clone();
+            return Err(CorpusError::MissingLanguage { language, part: "training", present }.into());
+        }
+        let order = Order {
+            language: language.clone(),
+            files,
+            store: store.clone(),
+            directory: folder(root, language),
+            slice: SLICE,
+            cleaning: cleaning.clone(),
+            tokenizer: tokenizer.hash()?,
+            vocabulary: tokenizer.vocabulary_size(),
+            end_of_text: tokenizer.end_of_text(),
+        };
+        orders.insert(language.clone(), order);
+    }
+    Ok(orders)
+}
+
+fn feed(order: Order, tokenizer: &Tokenizer) -> Result<(Feed, Vec<(Chunk, Shard)>), PipelineError> {
+    let tokenizer = tokenizer.clone();
+    Ok(Feed::open(order, Arc::new(move |text: &str| tokenizer.encode(text).map_err(|e| e.to_string())))?)
+}
+
+/// Batches of the text, and fixed ones of the documents that the first chunk of each language holds out.
+pub(super) fn data(
+    context: &Context,
+    root: &Path,
+    tokenizer: &Tokenizer,
+    windows: usize,
+) -> Result<(Streamed, BTreeMap<String, Vec<Batch>>), PipelineError> {
+    let recipe = context.recipe;
+    let (batch, length) = (recipe.train.batch, recipe.model.context);
+    let (mut feeds, mut validation) = (Vec::new(), BTreeMap::new());
+    for (language, order) in orders(recipe, context.manifest, context.store, root, tokenizer)? {
+        let directory = order.directory.clone();
+        let (mut feed, mut found) = feed(order, tokenizer)?;
+        if found.is_empty() {
+            found.extend(feed.advance()?);
+        }
+        let held_out = Shard::open(&Chunk::held_out_path(&directory, 0), tokenizer.hash()?)?;
+        validation.insert(language.clone(), validation_windows(&language, &held_out, batch, length, windows)?);
+        feeds.push((feed, found));
+    }
+    let batches = recipe.train.steps * recipe.train.accumulate as u64;
+    Ok((Streamed::new(feeds, &recipe.mix, (batch, length), recipe.seed, batches)?, validation))
+}
+
+impl Pipeline {
+    /// Hashes of what is streamed, by language.
+    pub(super) fn stream_inputs(&self) -> Result<Vec<(String, Hash)>, PipelineError> {
+        let tokenizer = Tokenizer::load(&self.dir.path(TOKENIZER))?;
+        let orders = orders(&self.recipe, &self.manifest, &self.store, self.root(), &tokenizer)?;
+        Ok(orders.into_iter().map(|(language, order)| (format!("text {language}"), order.made_from())).collect())
+    }
+
+    /// Brings and encodes the text that training will need, or goes on with it; a table by language.
+    pub(super) fn stream(&mut self) -> Result<String, PipelineError> {
+        self.tokenizers()?;
+        let tokenizer = Tokenizer::load(&self.dir.path(TOKENIZER))?;
+        let total: f64 = self.recipe.mix.values().sum();
+        let tokens = (self.recipe.tokens_per_step() * self.recipe.train.steps) as f64;
+        let mut table = Table::new(
+            "stream",
+            &["language", "chunks", "documents", "held out", "contaminated", "tokens", "of", "MB"],
+        );
+        for (language, order) in orders(&self.recipe, &self.manifest, &self.store, self.root(), &tokenizer)? {
+            let needed = (tokens * self.recipe.mix[&language] / total).ceil() as u64;
+            let (mut feed, found) = feed(order, &tokenizer)?;
+            let mut sum = Progressed::default();
+            found.iter().for_each(|(chunk, _)| sum.add(chunk));
+            drop(found);
+            let mut progress = Progress::new(&language, needed, "tokens");
+            while sum.tokens < needed
+                && let Some((chunk, _)) = feed.advance()?
+            {
+                sum.add(&chunk);
+                progress.set(
+                    sum.tokens.min(needed),
+                    &format!("row group {} of file {}", chunk.to.row_group, chunk.to.file),
+                );
+            }
+            progress.finish(&format!("{} tokens", sum.tokens));
+            let counts = [sum.documents, sum.held_out, sum.contaminated, sum.tokens, needed].map(|n| n.to_string());
+            let mut row = vec![language, sum.chunks.to_string()];
+            row.extend(counts);
+            row.push(format!("{:.1}", sum.bytes as f64 / 1e6));
+            table.push(row);
+        }
+        Ok(table.to_text(super::WIDTH))
+    }
+}

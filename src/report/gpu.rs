@@ -1,0 +1,180 @@
+//! Training speed on a GPU: what the abstract reports, what is aimed at, and every record there is.
+
+use super::{Ledger, ReportError, Table};
+use crate::recipe::Recipe;
+use crate::train::TrainError;
+use crate::train::gpu::Record;
+use crate::train::plan::{DEVICES, GOAL_HOURS, Plan};
+
+const RECIPE: &str = "bn-0.4b-h100";
+const DEVICE: &str = "h100";
+const NOT_MEASURED: &str = "not measured";
+
+/// One row for the abstract, one for the goal, and one for each record, or one that says that there is none.
+///
+/// # Errors
+/// [`ReportError::Ledger`] when the abstract's numbers or the large recipe cannot be had.
+pub fn table(ledger: &Ledger, records: &[Record]) -> Result<Table, ReportError> {
+    let failed = |message: String| ReportError::Ledger(message);
+    let recipe = Recipe::load(RECIPE).map_err(|e| failed(e.to_string()))?;
+    let plan = Plan::of(&recipe).map_err(|e: TrainError| failed(e.to_string()))?;
+    let device = DEVICES.iter().find(|device| device.name == DEVICE);
+    let peak = device.map(|device| device.peak).ok_or_else(|| failed(format!("there is no device `{DEVICE}`")))?;
+    let stated = |id: &str| {
+        let claim = ledger.claims.iter().find(|claim| claim.id == id).and_then(|claim| claim.reported);
+        claim.ok_or_else(|| failed(format!("`{id}` states no number")))
+    };
+    let (parameters, tokens, hours) = (stated("parameters")?, stated("training-tokens")?, stated("hours")?);
+    let speed = tokens / (3600.0 * hours);
+    let header =
+        ["what", "device", "date", "tokens/s", "share of the bf16 peak", "hours for the recipe", "US$", "kernels"];
+    let mut table = Table::new("gpu", &header);
+    let mut row = |cells: [String; 8]| table.push(cells.into());
+    row([
+        "reported by the abstract".to_owned(),
+        "one H100".to_owned(),
+        String::new(),
+        format!("{speed:.0}"),
+        format!("{:.1} %", 100.0 * 6.0 * parameters * speed / peak),
+        format!("{hours:.1}"),
+        format!("{:.0}", stated("cost")?),
+        String::new(),
+    ]);
+    let needed = plan.needed(GOAL_HOURS);
+    row([
+        format!("goal for `{RECIPE}`"),
+        "one H100 or H200".to_owned(),
+        String::new(),
+        format!("{needed:.0}"),
+        format!("{:.1} %", 100.0 * plan.share(peak, needed)),
+        format!("{GOAL_HOURS:.1}"),
+        String::new(),
+        String::new(),
+    ]);
+    records.iter().for_each(|record| row(measured(record, &plan)));
+    if records.is_empty() {
+        let mut cells = ["this program", "", "", "", "", "", "", ""].map(str::to_owned);
+        cells[1..].iter_mut().for_each(|cell| *cell = NOT_MEASURED.to_owned());
+        row(cells);
+    }
+    Ok(table)
+}
+
+const RESOURCES: &str = include_str!("../ops/cuda/ptx/resources.csv");
+const TRAFFIC: &str = include_str!("../ops/cuda/traffic.csv");
+/// The architecture of H100 and H200.
+const ARCHITECTURE: &str = "sm_90";
+
+/// One row a kernel of the bf16 step: registers, spilled bytes and shared memory on an H100, as the assembler says,
+/// and the bytes that its threads ask for in a small step, counted on the processor, beside the fewest that memory must
+/// move. A number that several threads read counts for each; a GPU's caches serve all but the first.
+///
+/// # Errors
+/// [`ReportError::Table`] when a committed file is not as expected.
+pub fn kernels() -> Result<Table, ReportError> {
+    let failed = |message: String| ReportError::Table { name: "kernels".to_owned(), message };
+    let rows = |text: &str| -> Result<Vec<Vec<String>>, ReportError> {
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let row = |record: csv::Result<csv::StringRecord>| Ok(record?.iter().map(str::to_owned).collect());
+        reader.records().map(row).collect::<csv::Result<_>>().map_err(|e| failed(e.to_string()))
+    };
+    let (resources, traffic) = (rows(RESOURCES)?, rows(TRAFFIC)?);
+    let header =
+        ["kernel", "registers", "spilled bytes", "static shared bytes", "bytes asked for", "fewest possible", "times"];
+    let mut table = Table::new("kernels", &header);
+    for line in &traffic {
+        let [kernel, moved, fewest] = &line[..] else { return Err(failed("traffic.csv has not 3 columns".to_owned())) };
+        let found = resources.iter().find(|row| row[0] == *kernel && row[1] == ARCHITECTURE);
+        let found = found.ok_or_else(|| failed(format!("resources.csv has no `{kernel}` for {ARCHITECTURE}")))?;
+        let number = |cell: &str| cell.parse::<f64>().map_err(|_| failed(format!("`{cell}` is no number")));
+        let spilled = number(&found[4])?.max(number(&found[5])?);
+        let times = number(moved)? / number(fewest)?;
+        let cells = [
+            kernel.clone(),
+            found[2].clone(),
+            format!("{spilled:.0}"),
+            found[6].clone(),
+            moved.clone(),
+            fewest.clone(),
+        ];
+        table.push(cells.into_iter().chain([format!("{times:.2}")]).collect());
+    }
+    Ok(table)
+}
+
+fn measured(record: &Record, plan: &Plan) -> [String; 8] {
+    let none = || NOT_MEASURED.to_owned();
+    let timed = record.timed.as_ref();
+    let hours = timed.filter(|t| t.recipe == RECIPE).map(|t| plan.tokens as f64 / t.tokens_per_second / 3600.0);
+    let checked = &record.checked;
+    [
+        timed.map_or("this program".to_owned(), |t| format!("this program, `{}`", t.recipe)),
+        record.hardware.gpu.clone(),
+        record.date.clone(),
+        timed.map_or_else(none, |t| format!("{:.0}", t.tokens_per_second)),
+        timed.and_then(|t| t.peak_share).map_or_else(none, |share| format!("{:.1} %", 100.0 * share)),
+        hours.map_or_else(none, |hours| format!("{hours:.2}")),
+        hours
+            .zip(record.price.as_ref())
+            .map_or_else(none, |(h, p)| format!("{:.2} ({})", h * p.dollars_an_hour, p.stated_by)),
+        match checked.wrong.len() {
+            0 => format!("{} cases right", checked.kernels.len()),
+            wrong => format!("{wrong} wrong"),
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::Hash;
+    use crate::train::gpu::{Checked, Hardware, Price, Timed};
+
+    fn record() -> Record {
+        let hardware = Hardware {
+            gpu: "NVIDIA H100 80GB HBM3".to_owned(),
+            capability: "9.0".to_owned(),
+            memory: 80 << 30,
+            cuda: "13.0".to_owned(),
+            driver: Some("580.1".to_owned()),
+            processor: None,
+            threads: 16,
+        };
+        let timed = Timed {
+            recipe: RECIPE.to_owned(),
+            parameters: 401_000_000,
+            tokens_per_step: 524_288,
+            seconds: vec![4.0],
+            losses: vec![11.0],
+            tokens_per_second: 200_000.0,
+            flops_per_token: 2.7e9,
+            peak: Some(989e12),
+            peak_share: Some(0.55),
+            memory: 1,
+            planned_memory: 1,
+        };
+        Record {
+            format: 1,
+            date: "2027-01-02".to_owned(),
+            source: Hash([0; 32]),
+            hardware,
+            price: Some(Price { dollars_an_hour: 3.0, stated_by: "a cloud, 2027-01-01".to_owned() }),
+            checked: Checked { kernels: [("norm".to_owned(), 1e-6)].into(), gradients: [].into(), wrong: vec![] },
+            timed: Some(timed),
+            log: vec![],
+        }
+    }
+
+    #[test]
+    fn without_a_record_it_says_so_and_with_one_it_stands_beside_the_abstract() {
+        let ledger = Ledger::built_in().unwrap();
+        let empty = table(&ledger, &[]).unwrap().to_csv().unwrap();
+        assert!(empty.contains("10175") && empty.contains("2.5 %"), "{empty}");
+        assert!(empty.ends_with(&format!("this program{}\n", ",not measured".repeat(7))), "{empty}");
+        let with = table(&ledger, &[record()]).unwrap().to_csv().unwrap();
+        let last = with.lines().last().unwrap();
+        assert!(last.contains("NVIDIA H100 80GB HBM3,2027-01-02,200000,55.0 %,2.78,"), "{last}");
+        assert!(last.contains("8.33 (a cloud, 2027-01-01)") && last.contains("1 cases right"), "{last}");
+        assert!(!with.contains(NOT_MEASURED));
+    }
+}

@@ -1,0 +1,317 @@
+//! Streaming of Parquet text: positions, resuming, a server, damage; the files are made here of the pocket text.
+
+use crate::corpus_download::{Manner, serve};
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use shikha::artifact::hash_bytes;
+use shikha::corpus::contamination::Protected;
+use shikha::corpus::loader::Batches;
+use shikha::corpus::normalise::normalise;
+use shikha::corpus::source::{Manifest, Store};
+use shikha::corpus::split::is_held_out;
+use shikha::corpus::stream::{Chunk, Cleaning, Feed, Order, Position, Rows, Streamed};
+use shikha::pipeline::{Options, Pipeline};
+use shikha::recipe::Recipe;
+use shikha::tokenizer::Tokenizer;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+const COMMIT: &str = "0123456789012345678901234567890123456789";
+const FOLDER: &str = "data/ben_Beng/train";
+
+/// Real Bangla documents, several sentences each, and some that hold nothing.
+fn documents() -> Vec<Option<String>> {
+    let store = Store::new(None, "no-such-folder".into());
+    let manifest = Manifest::load("pocket").unwrap();
+    let bytes = store.bytes(&manifest.sources[0], &manifest.sources[0].files[0]).unwrap();
+    let lines: Vec<&str> = std::str::from_utf8(&bytes).unwrap().lines().collect();
+    let mut documents: Vec<_> = lines.chunks(3).map(|lines| Some(lines.join("\n"))).collect();
+    (documents[5], documents[100], documents[101]) = (None, Some("  ".to_owned()), None);
+    documents
+}
+
+/// Parquet with `rows` rows in a group and two columns, as the public corpora have more than one.
+fn write(path: &Path, texts: &[Option<String>], rows: usize, compression: Compression) {
+    let schema = "message m { required binary id (STRING); optional binary text (STRING); }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let properties = WriterProperties::builder().set_compression(compression).set_data_page_row_count_limit(7);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build())).unwrap();
+    for group in texts.chunks(rows) {
+        let mut row_group = writer.next_row_group().unwrap();
+        let ids: Vec<ByteArray> = (0..group.len()).map(|i| format!("row {i}").as_str().into()).collect();
+        let mut column = row_group.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&ids, None, None).unwrap();
+        column.close().unwrap();
+        let levels: Vec<i16> = group.iter().map(|text| i16::from(text.is_some())).collect();
+        let values: Vec<ByteArray> = group.iter().flatten().map(|text| text.as_str().into()).collect();
+        let mut column = row_group.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None).unwrap();
+        column.close().unwrap();
+        row_group.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+#[test]
+fn rows_are_read_from_any_position_in_slices_of_any_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, texts) = (folder.path().join("a.parquet"), documents());
+    for (rows, compression) in
+        [(50, Compression::SNAPPY), (334, Compression::ZSTD(Default::default())), (1, Compression::UNCOMPRESSED)]
+    {
+        write(&path, &texts, rows, compression);
+        for start in [0, 1, 5, 49, 50, 51, 137, 333] {
+            let at = Position { file: 3, row_group: (start / rows) as u64, row: (start % rows) as u64 };
+            for size in [1, 2000, 1 << 30] {
+                let mut reader = Rows::open(&path, at).unwrap();
+                assert_eq!(reader.total(), texts.len() as u64);
+                let (mut found, mut end) = (Vec::new(), at);
+                loop {
+                    // What a new reader finds at the end of a slice is what this one goes on with.
+                    let again = Rows::open(&path, end).unwrap().slice(size).unwrap();
+                    let slice = reader.slice(size).unwrap();
+                    assert_eq!(again, slice, "from {end:?}");
+                    let bytes: usize = slice.texts.iter().flatten().map(String::len).sum();
+                    let last = slice.texts.last().cloned().flatten().map_or(0, |text| text.len());
+                    assert!(bytes < size.saturating_add(last.max(1)), "a slice is as large as asked for and one row");
+                    found.extend(slice.texts);
+                    end = slice.end;
+                    if slice.is_last {
+                        break;
+                    }
+                }
+                assert!(found == texts[start..], "{rows} rows a group, from {start}, slices of {size}");
+            }
+        }
+    }
+    let beyond = Rows::open(&path, Position { row: 2, ..Position::default() }).err().unwrap().to_string();
+    assert!(beyond.contains("has 1 rows, row 2 was asked for"), "{beyond}");
+}
+
+fn manifest(folder: Option<&str>, origin: &str) -> Manifest {
+    let files = folder.map_or(String::new(), |folder| format!("folder = \"{folder}\""));
+    let text = format!(
+        "[[source]]\nid = \"web\"\nlanguage = \"bn\"\nrole = \"train\"\ndomain = \"web\"\norigin = \"{origin}\"\n\
+         revision = \"{COMMIT}\"\nlicence = \"CC0-1.0\"\nlicence_risk = \"none\"\nattribution = \"nobody\"\n\
+         reader = \"parquet-text\"\n{files}\n"
+    );
+    Manifest::parse(&text, "test", Path::new("")).unwrap()
+}
+
+/// A mirror folder with three Parquet files of one data set and the list of them as its publisher gives it.
+fn published() -> tempfile::TempDir {
+    let mirror = tempfile::tempdir().unwrap();
+    let root = mirror.path().join(format!("huggingface.co/datasets/owner/web/{COMMIT}"));
+    let texts = documents();
+    let mut entries = vec![serde_json::json!({ "type": "directory", "path": format!("{FOLDER}/old"), "size": 0 })];
+    for (i, part) in texts.chunks(120).enumerate().rev() {
+        let name = format!("{FOLDER}/000_0000{i}.parquet");
+        write(&root.join(&name), part, 50, Compression::SNAPPY);
+        let bytes = std::fs::read(root.join(&name)).unwrap();
+        let lfs = serde_json::json!({ "oid": hash_bytes(&bytes).to_string(), "size": bytes.len(), "pointerSize": 134 });
+        entries.push(serde_json::json!({ "type": "file", "path": name, "size": bytes.len(), "oid": "x", "lfs": lfs }));
+    }
+    std::fs::write(root.join(FOLDER).join("files.json"), serde_json::to_vec(&entries).unwrap()).unwrap();
+    mirror
+}
+
+/// A token a byte, so that every test sees where a document begins.
+fn encode(text: &str) -> Result<Vec<u32>, String> {
+    Ok(text.bytes().map(u32::from).collect())
+}
+
+fn order(store: &Store, directory: &Path, slice: usize) -> Order {
+    let manifest = manifest(Some(FOLDER), "huggingface:owner/web");
+    let source = &manifest.sources[0];
+    let files = store.files(source).unwrap().into_iter().map(|file| (source.clone(), file)).collect();
+    let protected = Protected::new(std::iter::empty(), 13);
+    Order {
+        language: "bn".to_owned(),
+        files,
+        store: store.clone(),
+        directory: directory.to_path_buf(),
+        slice,
+        cleaning: Cleaning { held_out: 0.1, protected: Arc::new(protected), protected_hash: hash_bytes(b"") },
+        tokenizer: hash_bytes(b"bytes"),
+        vocabulary: 257,
+        end_of_text: 256,
+    }
+}
+
+fn open(store: &Store, directory: &Path, slice: usize) -> (Feed, Vec<Chunk>) {
+    let (feed, found) = Feed::open(order(store, directory, slice), Arc::new(encode)).unwrap();
+    (feed, found.into_iter().map(|(chunk, _)| chunk).collect())
+}
+
+fn rest(feed: &mut Feed) -> Vec<Chunk> {
+    std::iter::from_fn(|| feed.advance().unwrap().map(|(chunk, _)| chunk)).collect()
+}
+
+const SLICE: usize = 9000;
+
+#[test]
+fn a_killed_feed_goes_on_at_the_exact_row_with_the_same_chunks() {
+    let mirror = published();
+    let store = Store::new(Some(mirror.path().into()), "no-such-folder".into());
+    let whole = tempfile::tempdir().unwrap();
+    let all = rest(&mut open(&store, whole.path(), SLICE).0);
+    assert!(all.len() > 20 && all.iter().any(|c| c.to.row > 0 && c.to.row < 50), "ends inside row groups");
+    assert_eq!(all.last().map(|c| (c.is_last, c.to)), Some((true, Position { file: 3, ..Position::default() })));
+    let part = tempfile::tempdir().unwrap();
+    for stop in 0..all.len() {
+        // A new program each time, stopped after one chunk, and one that leaves a chunk half written.
+        let (mut feed, found) = open(&store, part.path(), SLICE);
+        assert_eq!(found, all[..stop]);
+        std::fs::write(Chunk::train_path(part.path(), stop), b"SHIKHATK, half").unwrap();
+        assert_eq!(feed.advance().unwrap().map(|(chunk, _)| chunk).as_ref(), Some(&all[stop]));
+    }
+    let bytes = |folder: &Path| -> BTreeMap<_, _> {
+        let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+        files.map(|path| (path.file_name().unwrap().to_owned(), std::fs::read(&path).unwrap())).collect()
+    };
+    assert!(bytes(whole.path()) == bytes(part.path()), "the same files to the byte");
+    // A token that was changed on disk is seen, and its chunk and those after it are made again.
+    let path = Chunk::train_path(part.path(), 4);
+    let mut damaged = std::fs::read(&path).unwrap();
+    *damaged.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, damaged).unwrap();
+    let (mut feed, found) = open(&store, part.path(), SLICE);
+    assert_eq!((found.len(), rest(&mut feed)), (4, all[4..].to_vec()));
+    // Another slice is another cut: nothing of the old one is taken up.
+    assert_eq!(open(&store, part.path(), SLICE + 1).1, []);
+}
+
+#[test]
+fn every_document_is_there_once_in_order_or_held_out() {
+    let mirror = published();
+    let store = Store::new(Some(mirror.path().into()), "no-such-folder".into());
+    let folder = tempfile::tempdir().unwrap();
+    let (mut feed, _) = open(&store, folder.path(), SLICE);
+    let mut found = Vec::new();
+    let mut sums = (0, 0, 0);
+    while let Some((chunk, shard)) = feed.advance().unwrap() {
+        sums = (sums.0 + chunk.documents, sums.1 + chunk.held_out_documents, sums.2 + chunk.empty);
+        found.extend((0..shard.len()).map(|i| shard.get(i)));
+    }
+    let texts: Vec<String> =
+        documents().iter().flatten().map(|text| normalise(text)).filter(|t| !t.is_empty()).collect();
+    let train = texts.iter().filter(|text| !is_held_out(text, 0.1));
+    let expected: Vec<u32> = train.clone().flat_map(|text| text.bytes().map(u32::from).chain([256])).collect();
+    assert!(found == expected);
+    assert_eq!(sums, (train.count() as u64, texts.iter().filter(|t| is_held_out(t, 0.1)).count() as u64, 3));
+}
+
+#[test]
+fn training_goes_on_with_the_same_next_batch_over_a_server_that_breaks_off() {
+    let mirror = published();
+    let (cache, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mix = BTreeMap::from([("bn".to_owned(), 1.0)]);
+    let batches = |store: &Store, directory: &Path| {
+        let (feed, found) = Feed::open(order(store, directory, SLICE), Arc::new(encode)).unwrap();
+        Streamed::new(vec![(feed, found)], &mix, (3, 32), 5, 1 << 20).unwrap()
+    };
+    let mirrored = Store::new(Some(mirror.path().into()), "no-such-folder".into());
+    let reference = tempfile::tempdir().unwrap();
+    let uninterrupted = batches(&mirrored, reference.path());
+    let expected: Vec<_> = (0..2000).map(|n| uninterrupted.batch(n).unwrap()).collect();
+    // List, first file in two goes, second file in two goes, third.
+    let manners = vec![
+        Manner::Honest,
+        Manner::CutAfter(3000),
+        Manner::Honest,
+        Manner::CutAfter(100),
+        Manner::Honest,
+        Manner::Honest,
+    ];
+    let (address, server) = serve(mirror.path(), manners);
+    let store = Store::new(None, cache.path().into()).with_base_url(&address);
+    let first = batches(&store, folder.path());
+    for (n, batch) in expected.iter().enumerate().take(700) {
+        assert_eq!(first.batch(n as u64).unwrap(), *batch);
+    }
+    drop(first);
+    let kept = open(&store, folder.path(), SLICE).1;
+    // The new process asks in its own order; what was asked before does not matter.
+    let second = batches(&store, folder.path());
+    for n in (700..2000).chain(0..50) {
+        assert_eq!(second.batch(n).unwrap(), expected[n as usize], "batch {n} after {} chunks", kept.len());
+    }
+    drop(second);
+    let asked: Vec<usize> = server.join().unwrap().into_iter().map(|(_, from)| from).collect();
+    assert_eq!(asked, [0, 0, 3000, 0, 100, 0], "what came is not asked for again");
+    // Everything is here: a third one needs no server.
+    assert_eq!(batches(&store, folder.path()).batch(1999).unwrap(), expected[1999]);
+}
+
+#[test]
+fn what_cannot_be_streamed_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let refused = || Rows::open(&path, Position::default()).err().unwrap().to_string();
+    std::fs::write(&path, b"PAR1 but nothing of it").unwrap();
+    let message = refused();
+    assert!(message.contains("a.parquet") && message.lines().count() == 1, "{message}");
+    let schema = Arc::new(parse_message_type("message m { required int64 text; }").unwrap());
+    let file = std::fs::File::create(&path).unwrap();
+    SerializedFileWriter::new(file, schema, Arc::default()).unwrap().close().unwrap();
+    assert!(refused().contains("column `text` does not hold one text a row"), "{}", refused());
+    write(&path, &documents(), 50, Compression::SNAPPY);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 3;
+    bytes[middle..middle + 400].fill(0x5a);
+    std::fs::write(&path, bytes).unwrap();
+    let error = Rows::open(&path, Position::default()).and_then(|mut rows| rows.slice(usize::MAX));
+    assert!(error.unwrap_err().to_string().contains("a.parquet"));
+    let bad = |text: &str| Manifest::parse(text, "test", Path::new("")).unwrap_err().to_string();
+    let good = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("data-manifests/full.toml")).unwrap();
+    assert!(bad(&good.replace("af9c13333eb981300149d5ca60a8e9d659b276b9", "main")).contains("40 hexadecimal digits"));
+    assert!(bad(&good.replace("\"data/ben_Beng/train\"", "\"../x\"")).contains("plain path"));
+    let mixed = good.replacen("parquet-text\"\nfolder = \"data/ben_Beng/train\"", "lines\"\nfolder = \"data\"", 1);
+    assert!(bad(&mixed).contains("cannot be mixed"), "{}", bad(&mixed));
+}
+
+#[test]
+fn a_recipe_trains_on_streamed_text_and_goes_on_after_a_stop() {
+    let mirror = published();
+    let folder = tempfile::tempdir().unwrap();
+    let mut manifest = manifest(Some(FOLDER), "huggingface:owner/web");
+    manifest.protect = None;
+    std::fs::write(folder.path().join("web.toml"), toml::to_string(&manifest).unwrap()).unwrap();
+    let texts: Vec<String> = documents().into_iter().flatten().collect();
+    let tokenizer_path = folder.path().join("tokenizer.json");
+    let mut recipe = Recipe::load("pocket").unwrap();
+    recipe.tokenizer.vocabulary = 400;
+    let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
+    Tokenizer::train(&borrowed, &recipe.tokenizer).unwrap().save(&tokenizer_path).unwrap();
+    recipe.corpus.manifest = folder.path().join("web.toml").to_str().unwrap().to_owned();
+    recipe.mix = BTreeMap::from([("bn".to_owned(), 1.0)]);
+    (recipe.model.layers, recipe.model.hidden, recipe.model.context) = (1, 16, 32);
+    (recipe.train.steps, recipe.train.warmup_steps, recipe.train.validate_every) = (6, 1, 6);
+    let run = |recipe: &Recipe, name: &str| {
+        let options =
+            Options { run_dir: Some(folder.path().join(name)), mirror: Some(mirror.path().into()), force: false };
+        Pipeline::open(recipe.clone(), &options)
+    };
+    let refused = run(&recipe, "none").err().unwrap().to_string();
+    assert!(refused.contains("tokenizer.file"), "{refused}");
+    recipe.tokenizer.file = Some(tokenizer_path.to_str().unwrap().to_owned());
+    let table = run(&recipe, "whole").unwrap().corpus().unwrap();
+    assert!(table.contains("contaminated") && table.contains("bn"), "{table}");
+    run(&recipe, "whole").unwrap().train().unwrap();
+    let metrics = |name: &str| {
+        let text = std::fs::read_to_string(folder.path().join(name).join("metrics.jsonl")).unwrap();
+        let loss = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["loss"].clone();
+        text.lines().map(loss).collect::<Vec<_>>()
+    };
+    let whole = metrics("whole");
+    assert_eq!(whole.len(), 6);
+    // Tokens and checkpoints are there already: a second call has nothing to do and changes nothing.
+    run(&recipe, "whole").unwrap().train().unwrap();
+    assert_eq!(metrics("whole"), whole);
+}

@@ -1,0 +1,157 @@
+//! A whole model of kernels: right, counted, and of the size that is planned.
+
+use super::cpu::{Cpu, Hosts};
+use super::host::compiler;
+use half::bf16;
+use shikha::model::device::{Comparison, DeviceDecoder, Optimizer, Step, compare, device_memory};
+use shikha::model::{Config, Parameters, Window, initialise};
+use shikha::ops::cuda::Tally;
+use shikha::recipe::{ModelRecipe, Precision};
+use shikha::train::bench::{Preset, Sizes};
+use shikha::train::cost::Child;
+
+fn config(tied: bool) -> Config {
+    let recipe = ModelRecipe {
+        layers: 2,
+        hidden: 40,
+        intermediate: 56,
+        heads: 4,
+        kv_heads: 2,
+        context: 11,
+        rope_theta: 1e4,
+        norm_epsilon: 1e-5,
+        tie_embeddings: tied,
+    };
+    Config::from_recipe(&recipe, 61, 0).unwrap()
+}
+
+#[test]
+fn a_model_of_kernels_has_the_gradients_of_f64() {
+    if !compiler() {
+        return;
+    }
+    let hosts = Hosts::new();
+    for (tied, recompute, order) in [(false, false, 0), (true, true, 1), (false, true, 7)] {
+        let step = |width| Step { batch: 3, time: 11, recompute, width };
+        let full = compare::<Cpu, f32>(Cpu::new(&hosts, order), &config(tied), step(4)).unwrap();
+        let half = compare::<Cpu, bf16>(Cpu::new(&hosts, order), &config(tied), step(2)).unwrap();
+        println!("tied {tied}, recompute {recompute}: f32 {:.1e}, bf16 {:.1e}", full.worst().1, half.worst().1);
+        right(&full, 1e-5);
+        right(&half, 3e-2);
+    }
+}
+
+fn right(c: &Comparison, tolerance: f64) {
+    assert!(c.loss < tolerance, "loss {c:?}");
+    assert!(c.worst().1 < tolerance, "{:?}", c.worst());
+    assert!(c.update < 3.0 * tolerance, "update {:.1e}", c.update);
+}
+
+/// On a GPU, where there is one: the same model there.
+#[cfg(feature = "cuda")]
+#[test]
+fn a_model_of_kernels_has_the_gradients_of_f64_on_a_gpu() {
+    use shikha::ops::cuda::Device;
+    let open = || Device::open(0);
+    if let Err(error) = open() {
+        return eprintln!("not measured: {error}");
+    }
+    for (tied, recompute) in [(false, false), (true, true)] {
+        let step = |width| Step { batch: 3, time: 11, recompute, width };
+        right(&compare::<Device, f32>(open().unwrap(), &config(tied), step(4)).unwrap(), 1e-5);
+        right(&compare::<Device, bf16>(open().unwrap(), &config(tied), step(2)).unwrap(), 3e-2);
+    }
+}
+
+/// What a step of the bench model asks of a device.
+fn counted(preset: &Preset, recompute: bool) -> Tally {
+    let step = Step { batch: preset.batch, time: preset.time, recompute, width: 2 };
+    let parameters: Parameters<f32> = initialise(&preset.config, 1);
+    let mut device = DeviceDecoder::<Tally, bf16>::new(Tally::default(), &preset.config, &parameters, step).unwrap();
+    let (inputs, targets) = preset.tokens(1);
+    device.begin().unwrap();
+    let window = Window { inputs: &inputs, targets: &targets, time: preset.time };
+    device.forward_backward(window, 1.0 / inputs.len() as f32).unwrap();
+    let optimizer =
+        Optimizer { learning_rate: 1e-3, weight_decay: 0.1, betas: [0.9, 0.95], epsilon: 1e-8, clip_norm: 1.0 };
+    device.update(&optimizer).unwrap();
+    device.backend().clone()
+}
+
+#[test]
+fn the_plan_counts_what_kernels_are_asked_for() {
+    let preset = Preset::named("bench-17m").unwrap();
+    let (config, tokens) = (&preset.config, (preset.batch * preset.time) as f64);
+    for recompute in [false, true] {
+        let tally = counted(&preset, recompute);
+        // The kernels of attention's backward pass compute scores and their gradients twice: 7 products, not 4.
+        let again =
+            config.num_hidden_layers as f64 * 3.0 * 2.0 * config.hidden_size as f64 * (preset.time as f64 + 1.0) / 2.0;
+        let repeated = if recompute { config.repeated_flops_per_token() } else { 0.0 };
+        let planned = tokens * (config.train_flops_per_token() + repeated + again);
+        let share = tally.flops() / planned;
+        assert!((share - 1.0).abs() < 1e-3, "{share}: {:.4e} counted, {planned:.4e} planned", tally.flops());
+        let step = Step { batch: preset.batch, time: preset.time, recompute, width: 2 };
+        let share = tally.bytes as f64 / device_memory(config, &step).total() as f64;
+        assert!((share - 1.0).abs() < 0.01, "{share} of the planned bytes");
+        assert_eq!(tally.waits, 0, "the host waits for nothing in a step");
+    }
+}
+
+#[test]
+fn the_planned_memory_is_what_the_processor_takes() {
+    let preset = Preset::named("bench-17m").unwrap();
+    let program = env!("CARGO_BIN_EXE_shikha").into();
+    let result = Child { program, precision: Precision::F32, steps: 1 }.run("bench-17m", &Sizes::default()).unwrap();
+    let (Some(peak), Some(before)) = (result.memory_bytes, result.program_bytes) else { return };
+    let planned = shikha::model::training_memory(&preset.config, preset.batch, preset.time, false).total() as f64;
+    let share = (peak - before) as f64 / planned;
+    println!("{:.1} MB measured, {:.1} MB planned", (peak - before) as f64 / 1e6, planned / 1e6);
+    assert!((share - 1.0).abs() < 0.05, "{share}: {peak} at the peak, {before} before, {planned} planned");
+}
+
+/// Bytes that the threads of each kernel ask for in a step of a model with 192 rows of width 128, beside the fewest possible.
+#[test]
+fn the_committed_traffic_is_what_the_kernels_move() {
+    if !compiler() {
+        return;
+    }
+    let recipe = ModelRecipe {
+        layers: 1,
+        hidden: 128,
+        intermediate: 352,
+        heads: 2,
+        kv_heads: 2,
+        context: 96,
+        rope_theta: 1e4,
+        norm_epsilon: 1e-5,
+        tie_embeddings: false,
+    };
+    let config = Config::from_recipe(&recipe, 512, 0).unwrap();
+    let preset = Preset { name: "traffic", config, batch: 2, time: 96 };
+    let step = Step { batch: 2, time: 96, recompute: false, width: 2 };
+    let parameters: Parameters<f32> = initialise(&preset.config, 1);
+    let machine = Cpu::new(&Hosts::new(), 0);
+    let mut device = DeviceDecoder::<Cpu, bf16>::new(machine, &preset.config, &parameters, step).unwrap();
+    let (inputs, targets) = preset.tokens(1);
+    device.forward_backward(Window { inputs: &inputs, targets: &targets, time: 96 }, 1e-3).unwrap();
+    let optimizer =
+        Optimizer { learning_rate: 1e-3, weight_decay: 0.1, betas: [0.9, 0.95], epsilon: 1e-8, clip_norm: 1.0 };
+    device.update(&optimizer).unwrap();
+    let mut text = "kernel,bytes asked for,fewest possible\n".to_owned();
+    // The shim counts wide accesses; kernels that fold a handful of numbers have none.
+    let few = ["norm_finish", "cross_entropy_total"];
+    for (kernel, [moved, fewest]) in device.backend().traffic.iter().filter(|(name, _)| !few.contains(&name.as_str())) {
+        text += &format!("{kernel},{moved},{fewest}\n");
+        assert!(moved * 100 >= fewest * 98, "{kernel} moves {moved} bytes, fewer than the fewest, {fewest}");
+        // What streams through memory once must do so; elsewhere threads share numbers that caches keep.
+        let streams = ["adamw", "swiglu", "norm_partial"].iter().any(|name| kernel.starts_with(name));
+        assert!(!streams || *moved * 100 <= *fewest * 105, "{kernel} moves {moved} bytes, {fewest} must be");
+    }
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ops/cuda/traffic.csv");
+    if std::env::var_os("SHIKHA_WRITE").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(committed, text, "write it with SHIKHA_WRITE=1");
+}
