@@ -46,12 +46,17 @@ impl Monitor {
         std::mem::take(&mut self.seconds)
     }
 
+    /// Whether it looks at a step.
+    pub fn is_due(&self, step: u64) -> bool {
+        self.every > 0 && step.is_multiple_of(self.every)
+    }
+
     /// Looks if `step` is due; `gradient` gives the gradient of a parameter by its index.
     ///
     /// # Errors
     /// [`Alarm`] when a gradient is missing, not finite, zero, or far from what it was.
     pub fn look<'a>(&mut self, step: u64, gradient: impl Fn(usize) -> Option<Numbers<'a>>) -> Result<(), Alarm> {
-        if self.every == 0 || !step.is_multiple_of(self.every) {
+        if !self.is_due(step) {
             return Ok(());
         }
         let started = Instant::now();

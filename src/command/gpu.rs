@@ -95,7 +95,6 @@ impl GpuArgs {
     #[cfg(not(feature = "cuda"))]
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
         shikha::recipe::Recipe::load(&self.recipe)?;
-        let advice = "build it with `cargo build --release --features cuda`; --or-cpu measures the processor instead";
-        Err(format!("this program was built without the feature `cuda` and uses no GPU; {advice}").into())
+        Err(shikha::train::TrainError::NoCuda.into())
     }
 }

@@ -11,7 +11,7 @@ mod gpu;
 mod plan;
 
 use clap::{Args, Parser, Subcommand};
-use shikha::pipeline::{Options, Pipeline, stored_claims};
+use shikha::pipeline::{Gpu, Options, Pipeline, stored_claims};
 use shikha::recipe::Recipe;
 use std::error::Error;
 use std::path::PathBuf;
@@ -82,13 +82,32 @@ struct RunArgs {
     /// Redo every stage
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    gpu: GpuChoice,
+}
+
+/// What trains.
+#[derive(Args, Clone, Copy, Default)]
+struct GpuChoice {
+    /// Train on this GPU, counted from 0; the program must be built with `--features cuda`
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "0")]
+    gpu: Option<usize>,
+    /// With --gpu: train on the processor where there is no GPU to use
+    #[arg(long, requires = "gpu")]
+    or_cpu: bool,
+}
+
+impl From<GpuChoice> for Option<Gpu> {
+    fn from(choice: GpuChoice) -> Self {
+        choice.gpu.map(|number| Gpu { number, or_cpu: choice.or_cpu })
+    }
 }
 
 impl RunArgs {
     fn open(&self) -> Result<Pipeline, Box<dyn Error>> {
         let recipe = Recipe::load(&self.recipe)?;
         let mirror = self.mirror.clone().filter(|path| !path.as_os_str().is_empty());
-        let options = Options { run_dir: self.run_dir.clone(), mirror, force: self.force };
+        let options = Options { run_dir: self.run_dir.clone(), mirror, force: self.force, gpu: self.gpu.into() };
         Ok(Pipeline::open(recipe, &options)?)
     }
 }
@@ -107,12 +126,14 @@ struct NamedRun {
     /// Redo every stage of the run
     #[arg(long, requires = "recipe")]
     force: bool,
+    #[command(flatten)]
+    gpu: GpuChoice,
 }
 
 impl NamedRun {
     fn open(self) -> Result<Option<Pipeline>, Box<dyn Error>> {
-        let NamedRun { recipe, run_dir, mirror, force } = self;
-        recipe.map(|recipe| RunArgs { recipe, run_dir, mirror, force }.open()).transpose()
+        let NamedRun { recipe, run_dir, mirror, force, gpu } = self;
+        recipe.map(|recipe| RunArgs { recipe, run_dir, mirror, force, gpu }.open()).transpose()
     }
 }
 
@@ -124,13 +145,15 @@ struct ResumeArgs {
     /// Folder of raw files to look in before downloading
     #[arg(long, value_name = "DIR", env = "SHIKHA_MIRROR")]
     mirror: Option<PathBuf>,
+    #[command(flatten)]
+    gpu: GpuChoice,
 }
 
 impl ResumeArgs {
     fn run(&self) -> Result<String, Box<dyn Error>> {
         let recipe = Recipe::from_file(&self.run_dir.join("recipe.toml"))?;
         let mirror = self.mirror.clone().filter(|path| !path.as_os_str().is_empty());
-        let options = Options { run_dir: Some(self.run_dir.clone()), mirror, force: false };
+        let options = Options { run_dir: Some(self.run_dir.clone()), mirror, force: false, gpu: self.gpu.into() };
         Ok(Pipeline::open(recipe, &options)?.resume()?)
     }
 }

@@ -57,6 +57,17 @@ pub struct Options {
     pub mirror: Option<PathBuf>,
     /// Redo every stage.
     pub force: bool,
+    /// Train on a GPU.
+    pub gpu: Option<Gpu>,
+}
+
+/// A GPU to train on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gpu {
+    /// Its number, from 0.
+    pub number: usize,
+    /// Whether the processor will do where it cannot be used.
+    pub or_cpu: bool,
 }
 
 /// A run in progress: its recipe, its manifest and its directory, held for this process.
@@ -66,6 +77,8 @@ pub struct Pipeline {
     store: Store,
     dir: RunDir,
     force: bool,
+    /// The number of the GPU that trains.
+    gpu: Option<usize>,
     /// What each stage did, in order.
     log: Vec<(String, Made)>,
 }
@@ -87,6 +100,7 @@ impl Pipeline {
                     .to_owned(),
             }));
         }
+        let gpu = options.gpu.map(train::usable).transpose()?.flatten();
         let root = options.run_dir.clone().unwrap_or_else(|| Path::new("runs").join(&recipe.name));
         let dir = RunDir::open(&root, options.force)?;
         if !options.force {
@@ -94,7 +108,7 @@ impl Pipeline {
         }
         write_atomic(&dir.path("recipe.toml"), recipe.to_toml().as_bytes())?;
         let store = Store::new(options.mirror.clone(), default_cache());
-        Ok(Pipeline { recipe, manifest, store, dir, force: options.force, log: Vec::new() })
+        Ok(Pipeline { recipe, manifest, store, dir, force: options.force, gpu, log: Vec::new() })
     }
 
     /// Every stage in order, ending with the claims table as text.

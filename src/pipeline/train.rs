@@ -1,7 +1,7 @@
 //! The training stage, and loading what it made.
 
 use super::text::{TOKENIZER, shard_input, shard_path};
-use super::{Context, Pipeline, PipelineError, part, program, stream};
+use super::{Context, Gpu, Pipeline, PipelineError, part, program, stream};
 use crate::artifact::{Hash, hash_file};
 use crate::corpus::loader::{Batch, Batches, Loader, validation_windows};
 use crate::corpus::shard::Shard;
@@ -10,7 +10,8 @@ use crate::progress::Progress;
 use crate::recipe::Recipe;
 use crate::tokenizer::Tokenizer;
 use crate::train::{
-    Checkpoint, Identity, Interrupt, Outcome, Setup, Start, Summary, TrainError, checkpoint_dir, read_metrics, train,
+    Checkpoint, Identity, Interrupt, MakeEngine, Outcome, Setup, Start, Summary, TrainError, checkpoint_dir, processor,
+    read_metrics, train_on,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -93,7 +94,11 @@ impl Pipeline {
         let files = ["model.safetensors", "optimizer.safetensors", "state.json"];
         outputs.extend(files.map(|file| last_checkpoint(&self.recipe, file)));
         let root = self.root().to_path_buf();
-        self.stage("train", inputs, &outputs, |context| run(context, &root, &identity, start))?;
+        let gpu = self.gpu;
+        self.stage("train", inputs, &outputs, |context| match gpu {
+            Some(number) => run(context, &root, &identity, start, &on_gpu(number)),
+            None => run(context, &root, &identity, start, &processor),
+        })?;
         let rows = read_metrics(&root.join(METRICS))?;
         let parameters = Trained::load(&root)?.parameters.flat.len();
         Ok(describe(&Summary::of(&rows, parameters as u64)))
@@ -110,6 +115,9 @@ impl Pipeline {
             part("seed", &recipe.seed),
             self.input(TOKENIZER)?,
         ]);
+        if self.gpu.is_some() {
+            identity.extend([part("kind of machine", &"GPU")]);
+        }
         if self.manifest.is_streamed() {
             identity.extend(self.stream_inputs()?);
             return Ok(identity);
@@ -121,7 +129,60 @@ impl Pipeline {
     }
 }
 
-fn run(context: &Context, root: &Path, identity: &Identity, start: Start) -> Result<(), PipelineError> {
+/// The number of a GPU that can be used; none where the processor is to stand in for it, which is said.
+///
+/// # Errors
+/// Why it cannot be used.
+pub(super) fn usable(gpu: Gpu) -> Result<Option<usize>, PipelineError> {
+    match opened(gpu.number) {
+        Ok(()) => Ok(Some(gpu.number)),
+        Err(error) if gpu.or_cpu => {
+            eprintln!("warning: {error}; training on the processor");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn opened(number: usize) -> Result<(), TrainError> {
+    use crate::ops::cuda::Device;
+    Device::open(number).map(drop).map_err(|error| TrainError::Device(error.to_string()))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn opened(_: usize) -> Result<(), TrainError> {
+    Err(TrainError::NoCuda)
+}
+
+/// Side of the matrix products that a GPU's peak is measured with.
+#[cfg(feature = "cuda")]
+const SIDE: usize = 8192;
+
+/// The engine on a GPU.
+#[cfg(feature = "cuda")]
+fn on_gpu(number: usize) -> Box<MakeEngine<'static>> {
+    use crate::ops::cuda::Device;
+    use crate::train::{device, measured_peak};
+    Box::new(move |config, recipe, at| {
+        let open = || Device::open(number).map_err(|error| TrainError::Device(error.to_string()));
+        let peak = measured_peak(&mut open()?, recipe.precision, SIDE)?;
+        device(open()?, peak, config, recipe, at)
+    })
+}
+
+#[cfg(not(feature = "cuda"))]
+fn on_gpu(_: usize) -> Box<MakeEngine<'static>> {
+    Box::new(|_, _, _| Err(TrainError::NoCuda))
+}
+
+fn run(
+    context: &Context,
+    root: &Path,
+    identity: &Identity,
+    start: Start,
+    engine: &MakeEngine,
+) -> Result<(), PipelineError> {
     let recipe = context.recipe;
     let tokenizer = Tokenizer::load(&root.join(TOKENIZER))?;
     let hash = tokenizer.hash()?;
@@ -143,7 +204,7 @@ fn run(context: &Context, root: &Path, identity: &Identity, start: Start) -> Res
     };
     let mut progress = Progress::new("train", recipe.train.steps, "steps");
     let interrupt = Interrupt::from_signals();
-    let outcome = train(&setup, start, &interrupt, &mut progress);
+    let outcome = train_on(engine, &setup, start, &interrupt, &mut progress);
     interrupt.disarm();
     match outcome? {
         Outcome::Finished => {

@@ -22,6 +22,12 @@ pub enum TrainError {
     /// A GPU refused.
     #[error("{0}")]
     Device(String),
+    /// A GPU was asked for that this program cannot use.
+    #[error(
+        "this program was built without the feature `cuda` and uses no GPU; build it with `cargo build --release \
+         --features cuda`, or let the processor do it with --or-cpu"
+    )]
+    NoCuda,
     /// A gradient died or exploded during training.
     #[error(transparent)]
     Monitor(#[from] crate::arbiter::monitor::Alarm),

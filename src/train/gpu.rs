@@ -235,7 +235,7 @@ fn timed<B: Backend, T: Element>(
             let window = Window { inputs: &inputs, targets: &targets, time: preset.time };
             device.forward_backward(window, (1.0 / tokens as f64) as f32).map_err(said)?;
         }
-        device.update(&optimizer).map_err(said)?;
+        device.measure(&optimizer, n as u64).and_then(|()| device.apply(&optimizer)).map_err(said)?;
         let loss = device.loss().map_err(said)? / tokens as f64;
         if n >= WARM_UP {
             seconds.push(started.elapsed().as_secs_f64());

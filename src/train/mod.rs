@@ -4,6 +4,8 @@
 pub mod bench;
 mod checkpoint;
 pub mod cost;
+mod device;
+mod engine;
 mod error;
 pub mod gpu;
 mod interrupt;
@@ -16,9 +18,11 @@ mod trainer;
 
 pub use crate::machine::peak_memory;
 pub use checkpoint::{Checkpoint, Identity, Rejected, State, checkpoint_dir, latest};
+pub use device::{device, measured_peak};
+pub use engine::{Engine, MakeEngine, processor};
 pub use error::TrainError;
 pub use interrupt::Interrupt;
 pub use metrics::{Machine, Row, deterministic_hash, read_metrics};
 pub use preflight::preflight;
 pub use schedule::learning_rate;
-pub use trainer::{Outcome, Setup, Start, Summary, train};
+pub use trainer::{Outcome, Setup, Start, Summary, train, train_on};

@@ -43,12 +43,9 @@ struct Optimizer<'a> {
 
 impl Subject for Probe<'_> {
     fn parameters(&self) -> Vec<Parameter> {
-        let expectation = |name: &str| match &self.absent {
-            Some(absent) if name.contains("embed_tokens") => Expectation::ZeroRows(absent.clone()),
-            _ => Expectation::Trainable,
-        };
+        let expected = |name: &str| expectation(self.absent.as_deref(), name);
         let tensors = self.parameters.tensors().iter();
-        tensors.map(|t| Parameter::new(&t.name, t.shape.clone()).expecting(expectation(&t.name))).collect()
+        tensors.map(|t| Parameter::new(&t.name, t.shape.clone()).expecting(expected(&t.name))).collect()
     }
 
     fn backward(&mut self) -> Result<f64, ModelFault> {
@@ -109,6 +106,28 @@ pub(super) fn window(batch: &Batch) -> Window<'_> {
     Window { inputs: &batch.inputs, targets: &batch.targets, time: batch.context }
 }
 
+/// For an untied embedding, the tokens that do not occur in the batch.
+pub(super) fn absent(config: &Config, batch: &Batch) -> Option<Vec<bool>> {
+    if config.tie_word_embeddings {
+        return None;
+    }
+    let mut absent = vec![true; config.vocab_size];
+    for id in &batch.inputs {
+        if let Some(absent) = absent.get_mut(*id as usize) {
+            *absent = false;
+        }
+    }
+    Some(absent)
+}
+
+/// What the gradient of a parameter must look like, when the rows of these tokens cannot have one.
+pub(super) fn expectation(absent: Option<&[bool]>, name: &str) -> Expectation {
+    match absent {
+        Some(absent) if name.contains("embed_tokens") => Expectation::ZeroRows(absent.to_vec()),
+        _ => Expectation::Trainable,
+    }
+}
+
 /// All blocks run the same code, so of a larger model the first and the last stand for the rest.
 fn worth_asking(config: &Config, name: &str) -> bool {
     let last = config.num_hidden_layers.saturating_sub(1);
@@ -138,15 +157,7 @@ pub fn preflight(
     let config = decoder.config().clone();
     let full = parameters.flat.len() <= FULL_UP_TO;
     let batch = if full { first_windows(batch) } else { batch.clone() };
-    let absent = (!config.tie_word_embeddings).then(|| {
-        let mut absent = vec![true; config.vocab_size];
-        for id in &batch.inputs {
-            if let Some(absent) = absent.get_mut(*id as usize) {
-                *absent = false;
-            }
-        }
-        absent
-    });
+    let absent = absent(&config, &batch);
     let exact = if full { Some(exact(&config, parameters)?) } else { None };
     let optimizer = full.then(|| optimizer(parameters, recipe));
     let gradients = parameters.zeros_like();

@@ -1,21 +1,20 @@
 //! The loop: gradients of a step's batches, one AdamW step, metrics, validation, checkpoints.
 
 use super::checkpoint::{self, Checkpoint, Identity, State};
+use super::engine::{Engine, MakeEngine, processor};
 use super::metrics::{self, Machine, MetricsFile, Row};
-use super::preflight::window;
 use super::spike::Losses;
-use super::{Interrupt, TrainError, learning_rate, peak_memory, preflight};
+use super::{Interrupt, TrainError, learning_rate, peak_memory};
 use crate::arbiter::Numbers;
 use crate::arbiter::monitor::{self, Monitor};
+use crate::corpus::CorpusError;
 use crate::corpus::loader::{Batch, Batches};
-use crate::model::{Config, Decoder, LossSum, ModelError, Parameters, initialise};
-use crate::ops::{adamw, gemm_peak, norm};
+use crate::model::{Config, LossSum, Parameters, initialise};
 use crate::progress::Progress;
 use crate::recipe::TrainRecipe;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::OnceLock;
 use std::time::Instant;
 
 /// Steps in a row that may be skipped for a loss or gradient that is not finite, or for a loss that jumped.
@@ -117,17 +116,14 @@ impl Summary {
 /// A run between two steps.
 struct Run<'a> {
     setup: &'a Setup<'a>,
-    decoder: Decoder<f32>,
+    engine: Box<dyn Engine>,
     at: Checkpoint,
-    gradients: Parameters<f32>,
     metrics: MetricsFile,
     monitor: Monitor,
     losses: Losses,
-    /// Operations a second of this machine's matrix products.
-    peak: f64,
 }
 
-/// Trains until the recipe's last step or until `interrupt` is raised.
+/// Trains on the processor until the recipe's last step or until `interrupt` is raised.
 ///
 /// Before the first step the arbiter looks at every gradient and its verdict is written to
 /// `arbiter.json`. A step whose loss or gradient is not finite, or whose loss lies more than 2 nats and 6
@@ -141,7 +137,21 @@ pub fn train(
     interrupt: &Interrupt,
     progress: &mut Progress,
 ) -> Result<Outcome, TrainError> {
-    let mut run = Run::open(setup, start)?;
+    train_on(&processor, setup, start, interrupt, progress)
+}
+
+/// As [`train`], on the machine that `make` gives.
+///
+/// # Errors
+/// As [`train`], and the machine's.
+pub fn train_on(
+    make: &MakeEngine,
+    setup: &Setup,
+    start: Start,
+    interrupt: &Interrupt,
+    progress: &mut Progress,
+) -> Result<Outcome, TrainError> {
+    let mut run = Run::open(make, setup, start)?;
     let first = run.at.state.step;
     while run.at.state.step < setup.recipe.steps {
         let row = run.step()?;
@@ -170,9 +180,7 @@ fn message(row: &Row) -> String {
 }
 
 impl<'a> Run<'a> {
-    fn open(setup: &'a Setup<'a>, start: Start) -> Result<Self, TrainError> {
-        let recipe = setup.recipe;
-        let mut decoder = Decoder::new(setup.config.clone(), recipe.recompute)?.with_precision(recipe.precision);
+    fn open(make: &MakeEngine, setup: &'a Setup<'a>, start: Start) -> Result<Self, TrainError> {
         let path = setup.directory.join(checkpoint::METRICS);
         if start == Start::Over {
             checkpoint::clear(setup.directory)?;
@@ -194,24 +202,22 @@ impl<'a> Run<'a> {
             eprintln!("warning: {name} was altered or lost; restored from the checkpoint of step {}", at.state.step);
         }
         let arbiter = setup.directory.join(checkpoint::ARBITER);
+        let mut engine = make(setup.config, setup.recipe, &at)?;
         if at.state.step == 0 || !arbiter.exists() {
-            let parameters = initialise(setup.config, setup.seed);
-            let verdict = preflight(&mut decoder, &parameters, &setup.data.batch(0)?, setup.recipe)?;
+            let verdict = engine.verdict(&at, &setup.data.batch(0)?)?;
             super::preflight::require(&verdict, &arbiter)?;
         }
         let metrics = MetricsFile::cut(&path, at.state.step)?;
         let losses = Losses::of(&metrics::rows_until(&path, at.state.step));
-        let gradients = at.parameters.zeros_like();
-        let names = gradients.tensors().iter().map(|tensor| tensor.name.clone()).collect();
+        let names = at.parameters.tensors().iter().map(|tensor| tensor.name.clone()).collect();
         let monitor = Monitor::new(names, monitor::EVERY);
-        Ok(Run { setup, decoder, at, gradients, metrics, monitor, losses, peak: peak() })
+        Ok(Run { setup, engine, at, metrics, monitor, losses })
     }
 
     /// One step, its row written.
     fn step(&mut self) -> Result<Row, TrainError> {
         let started = Instant::now();
-        let loss = self.accumulate()?;
-        let norm = norm::sum_of_squares(&self.gradients.flat).sqrt();
+        let (loss, norm) = self.engine.accumulate(&self.at, &self.batches()?)?;
         let recipe = self.setup.recipe;
         let state = &mut self.at.state;
         state.step += 1;
@@ -221,11 +227,10 @@ impl<'a> Run<'a> {
         let spike = if finite { self.losses.spike(loss.mean()) } else { None };
         let is_taken = finite && spike.is_none();
         if is_taken {
-            let Run { gradients, monitor, .. } = self;
-            let tensors = gradients.tensors();
-            monitor.look(self.at.state.step, |i| Some(Numbers::F32(gradients.values(&tensors[i]))))?;
+            self.watch()?;
             self.losses.take(loss.mean());
-            self.update(rate, norm);
+            self.at.state.updates += 1;
+            self.engine.update(&mut self.at, rate, norm)?;
         }
         let state = &mut self.at.state;
         state.validation = None;
@@ -258,49 +263,30 @@ impl<'a> Run<'a> {
         Ok(row)
     }
 
-    /// Gradients of the mean loss over all counted tokens of the step.
-    fn accumulate(&mut self) -> Result<LossSum, TrainError> {
+    /// The batches of the next step.
+    fn batches(&self) -> Result<Vec<Batch>, CorpusError> {
         let count = self.setup.recipe.accumulate as u64;
         let first = self.at.state.step * count;
-        let batches: Vec<Batch> = (first..first + count).map(|n| self.setup.data.batch(n)).collect::<Result<_, _>>()?;
-        let counted: usize = batches.iter().map(Batch::counted).sum();
-        let scale = 1.0 / counted.max(1) as f64;
-        self.gradients.flat.fill(0.0);
-        let mut total = LossSum::default();
-        for batch in &batches {
-            let loss = self.decoder.forward_backward(&self.at.parameters, window(batch), scale, &mut self.gradients)?;
-            total = LossSum { nats: total.nats + loss.nats, tokens: total.tokens + loss.tokens };
-        }
-        Ok(total)
+        (first..first + count).map(|n| self.setup.data.batch(n)).collect()
     }
 
-    /// One AdamW step on every tensor; matrices decay, gains do not.
-    fn update(&mut self, learning_rate: f64, norm: f64) {
-        let recipe = self.setup.recipe;
-        self.at.state.updates += 1;
-        let Checkpoint { state, parameters, first, second } = &mut self.at;
-        for tensor in parameters.tensors().to_vec() {
-            let settings = adamw::Settings {
-                learning_rate,
-                beta1: recipe.beta1,
-                beta2: recipe.beta2,
-                epsilon: recipe.epsilon,
-                weight_decay: if tensor.decay { recipe.weight_decay } else { 0.0 },
-                gradient_scale: norm::clip_scale(norm, recipe.clip_norm),
-                step: state.updates,
-            };
-            let gradient = self.gradients.values(&tensor);
-            let moments = (first.values_mut(&tensor), second.values_mut(&tensor));
-            adamw::step(parameters.values_mut(&tensor), gradient, moments.0, moments.1, &settings);
+    /// The arbiter's look at the gradients, when one is due.
+    fn watch(&mut self) -> Result<(), TrainError> {
+        let step = self.at.state.step;
+        if self.monitor.is_due(step) {
+            let gradients = self.engine.gradients()?;
+            let tensors = gradients.tensors();
+            self.monitor.look(step, |i| Some(Numbers::F32(gradients.values(&tensors[i]))))?;
         }
+        Ok(())
     }
 
-    fn validate(&mut self) -> Result<BTreeMap<String, Option<f64>>, ModelError> {
+    fn validate(&mut self) -> Result<BTreeMap<String, Option<f64>>, TrainError> {
         let mut losses = BTreeMap::new();
         for (language, batches) in self.setup.validation {
             let mut total = LossSum::default();
             for batch in batches {
-                let loss = self.decoder.loss(&self.at.parameters, window(batch))?;
+                let loss = self.engine.loss(&self.at, batch)?;
                 total = LossSum { nats: total.nats + loss.nats, tokens: total.tokens + loss.tokens };
             }
             losses.insert(language.clone(), Some(total.mean()).filter(|loss| loss.is_finite()));
@@ -312,7 +298,7 @@ impl<'a> Run<'a> {
         let recipe = self.setup.recipe;
         let tokens = (recipe.accumulate * recipe.batch * self.setup.config.max_position_embeddings) as f64;
         let tokens_per_second = tokens / seconds;
-        let gemm_peak_share = tokens_per_second * self.setup.config.train_flops_per_token() / self.peak;
+        let gemm_peak_share = tokens_per_second * self.setup.config.train_flops_per_token() / self.engine.peak();
         Machine {
             seconds,
             tokens_per_second,
@@ -336,6 +322,7 @@ impl<'a> Run<'a> {
 
     /// The metrics reach the disk before the checkpoint that counts on them.
     fn save(&mut self) -> Result<(), TrainError> {
+        self.engine.collect(&mut self.at)?;
         let parts = [&self.at.parameters, &self.at.first, &self.at.second];
         if !parts.iter().all(|part| part.flat.iter().all(|x| x.is_finite())) {
             return Err(TrainError::Diverged { step: self.at.state.step });
@@ -346,12 +333,6 @@ impl<'a> Run<'a> {
         self.at.save(self.setup.directory)?;
         checkpoint::thin_out(self.setup.directory, self.setup.recipe.keep_last)
     }
-}
-
-/// The machine's matrix-product peak, measured once in a process.
-fn peak() -> f64 {
-    static PEAK: OnceLock<f64> = OnceLock::new();
-    *PEAK.get_or_init(gemm_peak)
 }
 
 /// The state before the first step.

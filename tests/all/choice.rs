@@ -174,7 +174,7 @@ fn a_recipe_with_tasks_has_the_stage_the_figure_and_the_claim() {
     recipe.eval.tasks = vec!["piqa".to_owned()];
     recipe.eval.task_manifest = manifest(dir.path(), 40);
     let run = |recipe: &Recipe| {
-        let options = Options { run_dir: Some(dir.path().join("run")), mirror: None, force: false };
+        let options = Options { run_dir: Some(dir.path().join("run")), ..Options::default() };
         let mut pipeline = Pipeline::open(recipe.clone(), &options).unwrap();
         let claims = pipeline.reproduce().unwrap();
         let now = pipeline.log().iter().filter(|(_, made)| *made == Made::Now).map(|(name, _)| name.clone());
@@ -194,7 +194,7 @@ fn a_recipe_with_tasks_has_the_stage_the_figure_and_the_claim() {
     recipe.eval.items = 20;
     assert_eq!(run(&recipe).1, ["choice", "figures"], "the held-out loss does not depend on the tasks");
     recipe.eval.tasks = vec!["copa".to_owned()];
-    let options = Options { run_dir: Some(dir.path().join("run")), mirror: None, force: false };
+    let options = Options { run_dir: Some(dir.path().join("run")), ..Options::default() };
     let error = Pipeline::open(recipe, &options).unwrap().choice().unwrap_err().to_string();
     assert!(error.contains("no source `eval-copa`"), "{error}");
 }

@@ -294,8 +294,11 @@ fn a_recipe_trains_on_streamed_text_and_goes_on_after_a_stop() {
     (recipe.model.layers, recipe.model.hidden, recipe.model.context) = (1, 16, 32);
     (recipe.train.steps, recipe.train.warmup_steps, recipe.train.validate_every) = (6, 1, 6);
     let run = |recipe: &Recipe, name: &str| {
-        let options =
-            Options { run_dir: Some(folder.path().join(name)), mirror: Some(mirror.path().into()), force: false };
+        let options = Options {
+            run_dir: Some(folder.path().join(name)),
+            mirror: Some(mirror.path().into()),
+            ..Options::default()
+        };
         Pipeline::open(recipe.clone(), &options)
     };
     let refused = run(&recipe, "none").err().unwrap().to_string();

@@ -8,6 +8,8 @@ mod cpu;
 mod host;
 #[path = "cuda/model.rs"]
 mod model;
+#[path = "cuda/train.rs"]
+mod train;
 
 use cpu::{Cpu, Hosts};
 use half::bf16;

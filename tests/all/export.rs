@@ -146,7 +146,7 @@ fn a_run_is_exported_with_its_texts_and_licences() {
     (recipe.train.steps, recipe.train.warmup_steps, recipe.train.checkpoint_every) = (4, 2, 4);
     (recipe.eval.documents, recipe.eval.bootstrap) = (10, 20);
     let (run, out) = (dir.path().join("run"), dir.path().join("out"));
-    let options = Options { run_dir: Some(run.clone()), mirror: None, force: false };
+    let options = Options { run_dir: Some(run.clone()), ..Options::default() };
     Pipeline::open(recipe, &options).unwrap().evaluate().unwrap();
     let exported = Exported::load(&run).unwrap();
     exported.save(&out, WeightType::F32).unwrap();

@@ -19,7 +19,7 @@ pub(crate) fn recipe(seed: u64) -> Recipe {
 }
 
 fn open(recipe: Recipe, root: &Path, force: bool) -> Pipeline {
-    let options = Options { run_dir: Some(root.to_path_buf()), mirror: None, force };
+    let options = Options { run_dir: Some(root.to_path_buf()), force, ..Options::default() };
     Pipeline::open(recipe, &options).unwrap()
 }
 
@@ -78,7 +78,7 @@ fn a_changed_part_of_the_recipe_redoes_what_depends_on_it() {
     changed.eval.documents = 40;
     changed.train.weight_decay = 0.2;
     let resolved = std::fs::read(dir.path().join("recipe.toml")).unwrap();
-    let options = Options { run_dir: Some(dir.path().to_path_buf()), mirror: None, force: false };
+    let options = Options { run_dir: Some(dir.path().to_path_buf()), ..Options::default() };
     let refused = Pipeline::open(changed.clone(), &options).err().unwrap().to_string();
     assert!(refused.contains("another recipe (train differ)") && refused.contains("--force"), "{refused}");
     assert_eq!(std::fs::read(dir.path().join("recipe.toml")).unwrap(), resolved, "nothing was written");

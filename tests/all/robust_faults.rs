@@ -85,7 +85,7 @@ pub fn small(dir: &Path) -> Recipe {
 }
 
 fn train(recipe: &Recipe, root: &Path) -> Result<(), String> {
-    let options = Options { run_dir: Some(root.to_path_buf()), mirror: None, force: false };
+    let options = Options { run_dir: Some(root.to_path_buf()), ..Options::default() };
     let mut pipeline = Pipeline::open(recipe.clone(), &options).map_err(|e| e.to_string())?;
     pipeline.train().map(drop).map_err(|e| e.to_string())
 }
@@ -161,7 +161,7 @@ fn what_does_not_belong_together_is_refused_by_name() {
     let message = train(&other, &root).unwrap_err();
     assert!(message.contains("train"), "changed recipe: {message}");
     // Two trainers on one directory.
-    let options = Options { run_dir: Some(root.clone()), mirror: None, force: false };
+    let options = Options { run_dir: Some(root.clone()), ..Options::default() };
     let held = Pipeline::open(recipe.clone(), &options).unwrap();
     assert!(train(&recipe, &root).unwrap_err().contains("in use by another process"));
     drop(held);
@@ -287,7 +287,7 @@ fn a_fault_in_what_figures_are_drawn_from_changes_no_figure() {
         copy(&whole, &root);
         let fault = FAULTS[i % 5];
         fault.happen(&root.join(artifact));
-        let options = Options { run_dir: Some(root.clone()), mirror: None, force: false };
+        let options = Options { run_dir: Some(root.clone()), ..Options::default() };
         let outcome = Pipeline::open(recipe.clone(), &options).and_then(|mut pipeline| pipeline.reproduce());
         match outcome {
             Ok(_) => {

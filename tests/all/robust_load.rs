@@ -99,7 +99,7 @@ fn the_process_that_works_on_a_corpus() {
     recipe.corpus.manifest = folder.join("manifest.toml").display().to_string();
     (recipe.tokenizer.vocabulary, recipe.corpus.held_out) = (2000, 0.3);
     recipe.mix = [("bn".to_owned(), 1.0)].into();
-    let options = Options { run_dir: Some(folder.join("run")), mirror: None, force: false };
+    let options = Options { run_dir: Some(folder.join("run")), ..Options::default() };
     let mut pipeline = Pipeline::open(recipe, &options).unwrap();
     let bytes = folder.join("text.txt").metadata().unwrap().len() as f64;
     let mut timed = |name: &str, stage: &mut dyn FnMut(&mut Pipeline)| {

@@ -6,8 +6,8 @@ use shikha::model::{Config, Decoder, Parameters, initialise};
 use shikha::recipe::{Recipe, TrainRecipe};
 use shikha::rng::Stream;
 use shikha::train::{
-    Checkpoint, Identity, Interrupt, Outcome, Row, Setup, Start, TrainError, checkpoint_dir, deterministic_hash,
-    latest, preflight, read_metrics, train,
+    Checkpoint, Identity, Interrupt, MakeEngine, Outcome, Row, Setup, Start, TrainError, checkpoint_dir,
+    deterministic_hash, latest, preflight, processor, read_metrics, train_on,
 };
 use shikha::{artifact::hash_bytes, progress::Progress};
 use std::collections::BTreeMap;
@@ -78,6 +78,17 @@ impl Job {
         start: Start,
         interrupt: &Interrupt,
     ) -> Result<Outcome, TrainError> {
+        self.run_with(&processor, data, directory, start, interrupt)
+    }
+
+    pub fn run_with(
+        &self,
+        make: &MakeEngine,
+        data: &dyn Batches,
+        directory: &Path,
+        start: Start,
+        interrupt: &Interrupt,
+    ) -> Result<Outcome, TrainError> {
         let held_out = Toy { batch: 4, empty_from: u64::MAX };
         let validation = BTreeMap::from([("toy".to_owned(), vec![held_out.batch(1_000_000).unwrap()])]);
         let config = config();
@@ -90,7 +101,7 @@ impl Job {
             directory,
             made_from: &self.identity,
         };
-        train(&setup, start, interrupt, &mut Progress::hidden(self.recipe.steps))
+        train_on(make, &setup, start, interrupt, &mut Progress::hidden(self.recipe.steps))
     }
 
     pub fn finish(&self, directory: &Path, start: Start) -> (Checkpoint, Vec<Row>) {

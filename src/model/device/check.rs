@@ -70,7 +70,7 @@ pub fn compare<B: Backend, T: Element>(backend: B, config: &Config, step: Step) 
         errors.insert(tensor.name.clone(), distance(pairs));
     }
     let loss = (device.loss().map_err(said)? - nats).abs() / nats;
-    device.update(&OPTIMIZER).map_err(said)?;
+    device.measure(&OPTIMIZER, 0).and_then(|()| device.apply(&OPTIMIZER)).map_err(said)?;
     let moved = device.parameters().map_err(said)?;
     update(&mut exact, &gradients);
     let before = parameters.flat.iter().map(|x| f64::from(*x));

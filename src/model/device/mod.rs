@@ -149,7 +149,26 @@ impl<B: Backend, T: Element> DeviceDecoder<B, T> {
         self.backend.get(self.gradients)
     }
 
-    /// What the last optimizer step knew: norm and steps taken; waits for it.
+    /// First and second moments; waits for them.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn moments(&mut self) -> Result<[Vec<f32>; 2], B::Error> {
+        Ok([self.backend.get(self.first)?, self.backend.get(self.second)?])
+    }
+
+    /// Brings the moments of an earlier run.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn set_moments(&mut self, moments: [&[f32]; 2]) -> Result<(), B::Error> {
+        [self.first, self.second]
+            .into_iter()
+            .zip(moments)
+            .try_for_each(|(place, moment)| self.backend.put(place, moment))
+    }
+
+    /// What the last [measure](DeviceDecoder::measure) found: norm and steps taken; waits for it.
     ///
     /// # Errors
     /// The device's.

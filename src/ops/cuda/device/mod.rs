@@ -20,10 +20,10 @@ use std::sync::Arc;
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
     /// The driver is not installed.
-    #[error("there is no NVIDIA driver here (libcuda is not found); --or-cpu measures the processor instead")]
+    #[error("there is no NVIDIA driver here (libcuda is not found); --or-cpu lets the processor do it")]
     NoDriver,
     /// The driver finds no GPU.
-    #[error("the NVIDIA driver finds no GPU to use ({0}); --or-cpu measures the processor instead")]
+    #[error("the NVIDIA driver finds no GPU to use ({0}); --or-cpu lets the processor do it")]
     NoDevice(String),
     /// cuBLASLt is not installed.
     #[error("cuBLASLt is not found; put the folder with libcublasLt.so.13 into LD_LIBRARY_PATH")]
