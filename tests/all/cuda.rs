@@ -102,6 +102,18 @@ fn without_a_gpu_one_line_says_so_and_the_processor_can_be_measured() {
     let instead = bench(&["--or-cpu"]);
     let text = String::from_utf8(instead.stdout).unwrap();
     assert!(instead.status.success() && text.contains("tokens/s"), "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_shikha"));
+        command.args(["corpus", "pocket", "--run-dir"]).arg(folder.path().join("run")).args(arguments).output().unwrap()
+    };
+    let refused = corpus(&["--gpu"]);
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && message.lines().count() == 1, "{message}");
+    assert!(why.iter().all(|part| message.contains(part)) && !folder.path().join("run").exists(), "{message}");
+    let instead = corpus(&["--gpu", "--or-cpu"]);
+    let message = String::from_utf8(instead.stderr).unwrap();
+    assert!(instead.status.success() && message.contains("training on the processor"), "{message}");
     let unknown = String::from_utf8(bench(&["no-such-recipe"]).stderr).unwrap();
     assert!(unknown.contains("`bn-0.4b-h100`"), "{unknown}");
 }
