@@ -6,7 +6,7 @@ endif
 SHIKHA = cargo run --release --locked --quiet --
 KERNEL = cd notebooks/kernel && cargo run --release --locked --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-matrix defects-reproducers bench bench-gpu check-cuda kill fuzz load native ptx notebooks notebooks-check notebooks-test jupyter
+.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-vulkan defects-matrix defects-reproducers bench bench-gpu check-cuda kill fuzz load native ptx notebooks notebooks-check notebooks-test jupyter
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -31,6 +31,10 @@ defects-burn: ; @if $(BUILD_BURN); then $(SHIKHA) defects --burn $(BURN) --store
 defects-store: ; $(SHIKHA) defects --store defects/outcomes.json && $(BUILD_BURN) && $(SHIKHA) defects --burn $(BURN) --store defects/burn.json && $(SHIKHA) figures
 # One thread a product, so that shares of the GEMM compare.
 defects-meter: ; $(BUILD_BURN) && mkdir -p runs && RAYON_NUM_THREADS=1 $(BURN) --meter > runs/meter.json && mv runs/meter.json defects/backward-efficiency.json && $(SHIKHA) figures
+# Burn's fusion on software Vulkan (Debian's package mesa-vulkan-drivers), as far as a CPU trains: two builds, some minutes each.
+defects-vulkan:
+	for features in wgpu wgpu-fusion; do cargo build --release --locked --manifest-path burn/Cargo.toml --target-dir burn/target -p shikha-burn-defects --features $$features && $(SHIKHA) defects --burn $(BURN) --seconds 1800 --memory 65536 --into defects/matrix/burn-vulkan.json --built "$$(date +%F)" "$$(rustc --version)" || exit 1; done
+	$(SHIKHA) figures
 defects-matrix: ; defects/matrix/run.sh
 defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored && cd burn && cargo test --release --locked -p shikha-burn-defects --test entries every_reproducer -- --ignored
 bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench && cargo bench --locked --bench ops -- $(CURDIR)/checkpoints/bench && $(SHIKHA) bench cost --store checkpoints/bench/cost.json && $(SHIKHA) figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode

@@ -27,6 +27,7 @@ const STUDY: &str = "checkpoints/fertility";
 const RELEASE: &str = "checkpoints/tokenizer";
 const MATRIX: &str = "defects/matrix/candle.json";
 const BURN_MATRIX: &str = "defects/matrix/burn.json";
+const BURN_VULKAN: &str = "defects/matrix/burn-vulkan.json";
 const SCORE: &str = "checkpoints/arbiter/score.json";
 const BENCH: &str = "checkpoints/bench";
 const GPU: &str = "checkpoints/gpu";
@@ -205,6 +206,7 @@ fn catalogue(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     drawn.figure(efficiency::figure(&meter)?);
     drawn.table("burn-defects", defects::table(&burn))?;
     drawn.table("burn-versions", defects::matrix_table(&versions))?;
+    drawn.table("burn-fusion", defects::attempts_table(&read_json(&root.join(BURN_VULKAN))?))?;
     drawn.table("backward-efficiency", efficiency::table(&meter))?;
     drawn.numbers.burn(&burn, &versions, &meter);
     let score = read_json(&root.join(SCORE))?;

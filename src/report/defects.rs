@@ -2,7 +2,7 @@
 
 use super::figure::{CurvePair, Figure, Tally, dead_parameters, taxonomy, versions};
 use super::{Measured, ReportError, Table};
-use crate::defects::{Curves, Found, Kind, Matrix, Outcomes, Record, catalogue};
+use crate::defects::{Curves, Found, Kind, Matrix, Outcome, Outcomes, Record, Verdict, catalogue};
 use std::collections::BTreeMap;
 
 /// One row an entry.
@@ -102,6 +102,25 @@ pub fn matrix_table(matrix: &Matrix) -> Table {
     for entry in in_order(matrix) {
         let found = names.iter().map(|version| word(entry, matrix.found(entry, version)));
         table.push([entry.to_owned()].into_iter().chain(found).collect());
+    }
+    table
+}
+
+/// One row an entry and build, for checks and controls that are builds of their own: the one that the build is for.
+pub fn attempts_table(matrix: &Matrix) -> Table {
+    let mut table = Table::new("burn-fusion", &["entry", "build", "", "what was seen"]);
+    for entry in matrix.entries() {
+        for build in matrix.names() {
+            let Some(pair) = matrix.versions[build].entries.get(entry) else { continue };
+            let other = |outcome: &Outcome| matches!(outcome, Outcome::Verdict(Verdict::NeedsHardware(_)));
+            let seen = if other(&pair.check) { &pair.control } else { &pair.check };
+            let word = match seen {
+                seen if other(seen) => Found::NotHere.name(),
+                seen if seen.shows() => Found::Present.name(),
+                _ => Found::Absent.name(),
+            };
+            table.push([entry, build, word, seen.evidence()].map(str::to_owned).into());
+        }
     }
     table
 }

@@ -181,6 +181,14 @@ pub const REGISTRY: &[Entry] = &[
     ),
     row(
         T,
+        "burn-fusion",
+        "Burn's fusion tried on software Vulkan",
+        &["defects/matrix/burn-vulkan.json"],
+        "report::defects::attempts_table",
+        BURN_DEFECTS,
+    ),
+    row(
+        T,
         "backward-efficiency",
         "A linear layer's forward and backward speed",
         EFFICIENCY,

@@ -7,6 +7,7 @@ use burn::nn::loss::CrossEntropyLossConfig;
 use burn::nn::{Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig};
 use burn::optim::{AdamWConfig, GradientsParams};
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use std::fmt;
 
 /// Sizes of one model and how long it is trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,21 @@ pub struct Shape {
     pub batch: [usize; 2],
     /// Steps of AdamW.
     pub steps: usize,
+}
+
+impl Shape {
+    /// Numbers that are trained.
+    pub fn parameters(&self) -> usize {
+        let Shape { width, depth, vocabulary, .. } = *self;
+        2 * vocabulary * width + vocabulary + depth * (12 * width * width + 2 * width)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Shape { width, depth, vocabulary, batch, .. }, millions) = (self, self.parameters() as f64 / 1e6);
+        write!(f, "{millions:.2} M parameters ({depth} blocks of width {width}, {vocabulary} tokens, batch {batch:?})")
+    }
 }
 
 #[derive(Module, Debug)]
@@ -58,15 +74,19 @@ impl Block {
     }
 }
 
+fn decoder(shape: &Shape, device: &Device) -> Decoder {
+    Decoder {
+        embedding: EmbeddingConfig::new(shape.vocabulary, shape.width).init(device),
+        blocks: (0..shape.depth).map(|_| Block::new(shape.width, device)).collect(),
+        head: LinearConfig::new(shape.width, shape.vocabulary).init(device),
+    }
+}
+
 /// Losses in nats of training `shape` on `device`; the same weights and data on every device.
 pub fn losses(shape: &Shape, device: &Device) -> Vec<f64> {
     let host = Device::flex().autodiff();
     host.seed(11);
-    let mut model = Decoder {
-        embedding: EmbeddingConfig::new(shape.vocabulary, shape.width).init(&host),
-        blocks: (0..shape.depth).map(|_| Block::new(shape.width, &host)).collect(),
-        head: LinearConfig::new(shape.width, shape.vocabulary).init(&host),
-    };
+    let mut model = decoder(shape, &host);
     // Looked at in a fixed order on the host, so that every device starts from the same draws.
     let _ = model.num_params();
     model = model.fork(&host).fork(device);
@@ -96,7 +116,7 @@ pub fn judge_losses(shape: &Shape, losses: &[f64], expected: &[f64]) -> Verdict 
     let bad = losses.iter().filter(|l| !l.is_finite()).count();
     let (first, last) = (losses.first().copied().unwrap_or(f64::NAN), losses.last().copied().unwrap_or(f64::NAN));
     let evidence = format!(
-        "{shape:?}: loss {first:.4} to {last:.4} nats, {bad} of {} not finite, largest difference from the CPU {off:.1e} \
+        "{shape}: loss {first:.4} to {last:.4} nats, {bad} of {} not finite, largest difference from the CPU {off:.1e} \
          over {} steps",
         losses.len(),
         expected.len()
@@ -116,7 +136,9 @@ mod tests {
         let (a, b) = (losses(&SHAPE, &Device::flex().autodiff()), losses(&SHAPE, &Device::flex().autodiff()));
         assert_eq!(a, b);
         assert!(a.len() == 12 && a[11] < a[0] - 0.05, "{a:?}");
-        assert!(matches!(judge_losses(&SHAPE, &a, &b), Verdict::Absent(_)));
+        let words = "0.00 M parameters (2 blocks of width 12, 17 tokens, batch [2, 7])";
+        assert!(matches!(judge_losses(&SHAPE, &a, &b), Verdict::Absent(seen) if seen.starts_with(words)));
+        assert_eq!(SHAPE.parameters(), decoder(&SHAPE, &Device::flex()).num_params());
     }
 
     #[test]
