@@ -206,9 +206,10 @@ fn catalogue(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     drawn.figure(efficiency::figure(&meter)?);
     drawn.table("burn-defects", defects::table(&burn))?;
     drawn.table("burn-versions", defects::matrix_table(&versions))?;
-    drawn.table("burn-fusion", defects::attempts_table(&read_json(&root.join(BURN_VULKAN))?))?;
+    let attempts: Matrix = read_json(&root.join(BURN_VULKAN))?;
+    drawn.table("burn-fusion", defects::attempts_table(&attempts))?;
     drawn.table("backward-efficiency", efficiency::table(&meter))?;
-    drawn.numbers.burn(&burn, &versions, &meter);
+    drawn.numbers.burn(&burn, &versions, &attempts, &meter);
     let score = read_json(&root.join(SCORE))?;
     drawn.figure(arbiter::figure(&score)?);
     drawn.table("arbiter-score", arbiter::table(&score))?;

@@ -108,7 +108,7 @@ pub fn matrix_table(matrix: &Matrix) -> Table {
 
 /// One row an entry and build, for checks and controls that are builds of their own: the one that the build is for.
 pub fn attempts_table(matrix: &Matrix) -> Table {
-    let mut table = Table::new("burn-fusion", &["entry", "build", "", "what was seen"]);
+    let mut table = Table::new("burn-fusion", &["entry", "build", "verdict", "what was seen"]);
     for entry in matrix.entries() {
         for build in matrix.names() {
             let Some(pair) = matrix.versions[build].entries.get(entry) else { continue };

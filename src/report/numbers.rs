@@ -145,7 +145,7 @@ impl Numbers {
     }
 
     /// `burn.…`: the catalogue of Burn, its matrix and the meter.
-    pub fn burn(&mut self, outcomes: &Outcomes, matrix: &Matrix, meter: &Efficiency) {
+    pub fn burn(&mut self, outcomes: &Outcomes, matrix: &Matrix, attempts: &Matrix, meter: &Efficiency) {
         let of = |verdict: &str| outcomes.records.iter().filter(|r| r.verdict() == verdict).count();
         self.put("burn.version", &outcomes.version);
         self.put("burn.entries", outcomes.records.len());
@@ -155,6 +155,12 @@ impl Numbers {
         self.put("burn.silent", outcomes.silent());
         self.put("burn.caught", outcomes.caught());
         self.put("burn.versions", matrix.names().join(", "));
+        let entries = attempts.entries();
+        let shown = entries.iter().filter(|entry| {
+            attempts.versions.values().any(|build| build.entries.get(**entry).is_some_and(|pair| pair.check.shows()))
+        });
+        let shown = shown.count();
+        self.put("burn.vulkan", if shown == 0 { "none".to_owned() } else { format!("{shown} of {}", entries.len()) });
         let share = |speed: f64| format!("{:.0} %", 100.0 * meter.share(speed));
         if let Some(slowest) = meter.slowest("Burn") {
             self.put("burn.backward-share", share(slowest.backward));

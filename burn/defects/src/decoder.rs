@@ -82,14 +82,19 @@ fn decoder(shape: &Shape, device: &Device) -> Decoder {
     }
 }
 
-/// Losses in nats of training `shape` on `device`; the same weights and data on every device.
-pub fn losses(shape: &Shape, device: &Device) -> Vec<f64> {
+/// Losses in nats of training `shape` on each device for so many steps, from the same weights with the same data.
+pub fn losses(shape: &Shape, devices: &[(&Device, usize)]) -> Vec<Vec<f64>> {
     let host = Device::flex().autodiff();
-    host.seed(11);
-    let mut model = decoder(shape, &host);
-    // Looked at in a fixed order on the host, so that every device starts from the same draws.
+    [&host, &Device::flex()].map(|device| device.seed(11));
+    let model = decoder(shape, &host);
+    // Parameters are drawn when they are first looked at.
     let _ = model.num_params();
-    model = model.fork(&host).fork(device);
+    let train =
+        |(device, steps): &(&Device, usize)| trained(model.clone().fork(&host).fork(device), shape, device, *steps);
+    devices.iter().map(train).collect()
+}
+
+fn trained(mut model: Decoder, shape: &Shape, device: &Device, steps: usize) -> Vec<f64> {
     let [rows, time] = shape.batch;
     let token = |i: usize| ((i * i + 3 * i) % shape.vocabulary) as i32;
     let ids = |shift: usize| TensorData::new((0..rows * time).map(|i| token(i + shift)).collect(), [rows, time]);
@@ -98,7 +103,7 @@ pub fn losses(shape: &Shape, device: &Device) -> Vec<f64> {
     let criterion = CrossEntropyLossConfig::new().init(device);
     let mut optimizer = AdamWConfig::new().init();
     let mut losses = Vec::new();
-    for _ in 0..shape.steps {
+    for _ in 0..steps {
         let embedded = model.embedding.forward(inputs.clone());
         let hidden = model.blocks.iter().fold(embedded, |x, block| block.forward(x, &mask));
         let logits = model.head.forward(hidden).reshape([rows * time, shape.vocabulary]);
@@ -135,7 +140,8 @@ mod tests {
 
     #[test]
     fn it_learns_and_repeats_itself_on_the_host() {
-        let (a, b) = (losses(&SHAPE, &Device::flex().autodiff()), losses(&SHAPE, &Device::flex().autodiff()));
+        let host = Device::flex().autodiff();
+        let [a, b] = losses(&SHAPE, &[(&host, 12), (&host, 12)]).try_into().unwrap();
         assert_eq!(a, b);
         assert!(a.len() == 12 && a[11] < a[0] - 0.05, "{a:?}");
         let words = "0.00 M parameters (2 blocks of width 12, 17 tokens, batch [2, 7])";
