@@ -81,7 +81,7 @@ impl BenchCommand {
             BenchCommand::Train(args) => args.run(),
             BenchCommand::Cost(args) => args.run(),
             BenchCommand::Gpu(args) => match args.run() {
-                Err(reason) if args.or_cpu => {
+                Err(reason) if args.or_cpu && super::gpu::is_missing(reason.as_ref()) => {
                     eprintln!("shikha: {reason}");
                     processor()
                 }

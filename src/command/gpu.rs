@@ -17,7 +17,7 @@ pub struct GpuArgs {
     #[arg(long, default_value_t = 0)]
     pub gpu: usize,
     /// US$ for an hour of this machine
-    #[arg(long, requires = "stated_by")]
+    #[arg(long, requires = "stated_by", value_parser = price)]
     pub price: Option<f64>,
     /// Whose price that is, and of what date
     #[arg(long)]
@@ -28,6 +28,20 @@ pub struct GpuArgs {
     /// Measure the processor where there is no GPU
     #[arg(long)]
     pub or_cpu: bool,
+}
+
+fn price(text: &str) -> Result<f64, String> {
+    let price = text.parse().map_err(|_| "not a number".to_owned())?;
+    if f64::is_finite(price) && price >= 0.0 { Ok(price) } else { Err("a price is a number from 0 up".to_owned()) }
+}
+
+/// Whether there is no GPU to use, rather than one that does something wrong.
+pub fn is_missing(reason: &(dyn Error + 'static)) -> bool {
+    #[cfg(feature = "cuda")]
+    if let Some(error) = reason.downcast_ref::<shikha::ops::cuda::DeviceError>() {
+        return error.is_missing();
+    }
+    matches!(reason.downcast_ref(), Some(shikha::train::TrainError::NoCuda))
 }
 
 impl GpuArgs {
@@ -50,7 +64,8 @@ impl GpuArgs {
         let timed = if checked.wrong.is_empty() {
             let peak = peak_of(&info.name);
             let memory = |device: &mut Device| device.in_use();
-            Some(time(Device::open(self.gpu)?, &recipe, self.steps, peak, memory, &mut log)?)
+            let timed = time(Device::open(self.gpu)?, &recipe, self.steps, peak, memory, &mut log);
+            timed.map_err(|error| log(format!("not timed: {error}"))).ok()
         } else {
             log("not timed: something is wrong".to_owned());
             None

@@ -116,12 +116,14 @@ impl Config {
         layers * (6.0 * block + attention) + 6.0 * d * self.vocab_size as f64
     }
 
-    /// Operations of products that recomputation adds for one token on a device: the forward pass of every block
-    /// without its last product, whose result nothing needs.
-    pub fn repeated_flops_per_token(&self) -> f64 {
+    /// Operations of products that a device does again for one token. Attention's backward pass computes scores and
+    /// their gradients once for the queries and once for the keys: 7 products, not 4. Recomputation adds the forward
+    /// pass of every block without its last product, whose result nothing needs.
+    pub fn repeated_flops_per_token(&self, recompute: bool) -> f64 {
         let (d, kv, f) = (self.hidden_size as f64, self.kv_width() as f64, self.intermediate_size as f64);
         let block = 2.0 * d * d + 2.0 * d * kv + 2.0 * d * f;
-        let attention = 4.0 * d * (self.max_position_embeddings as f64 + 1.0) / 2.0;
-        self.num_hidden_layers as f64 * (2.0 * block + attention)
+        let product = 2.0 * d * (self.max_position_embeddings as f64 + 1.0) / 2.0;
+        let again = if recompute { 2.0 * block + 2.0 * product } else { 0.0 };
+        self.num_hidden_layers as f64 * (again + 3.0 * product)
     }
 }

@@ -20,6 +20,7 @@ impl Pipeline {
     /// When the model and the tokenizer do not fit, or a file cannot be written.
     pub fn evaluate(&mut self) -> Result<String, PipelineError> {
         self.train()?;
+        self.shards()?;
         let weights = last_checkpoint(&self.recipe, "model.safetensors");
         let mut inputs =
             BTreeMap::from([self.input(HELD_OUT)?, self.input(TRAIN)?, self.input(TOKENIZER)?, self.input(&weights)?]);

@@ -1,15 +1,16 @@
 //! The text of a recipe that is streamed: what is read for each language, and how far it has come.
 
-use super::text::TOKENIZER;
-use super::{Context, Pipeline, PipelineError};
+use super::text::{CORPUS_REPORT, HELD_OUT, PARALLEL, TOKENIZER, TRAIN};
+use super::{Context, Pipeline, PipelineError, write_json};
 use crate::artifact::{Hash, hash_bytes};
-use crate::corpus::CorpusError;
 use crate::corpus::contamination::Protected;
 use crate::corpus::loader::{Batch, validation_windows};
 use crate::corpus::normalise::normalise;
+use crate::corpus::prepare_documents;
 use crate::corpus::shard::Shard;
-use crate::corpus::source::{Manifest, Role, Store, protected};
-use crate::corpus::stream::{Chunk, Cleaning, Feed, Order, Progressed, Streamed};
+use crate::corpus::source::{File, Manifest, Role, Source, Store, protected};
+use crate::corpus::stream::{Chunk, Cleaning, Feed, Order, Position, Progressed, Rows, Streamed, tokens_needed};
+use crate::corpus::{CorpusError, Document, write_documents};
 use crate::progress::Progress;
 use crate::recipe::Recipe;
 use crate::report::Table;
@@ -24,6 +25,55 @@ const SLICE: usize = 32 << 20;
 /// The folder of a language's chunks.
 fn folder(root: &Path, language: &str) -> PathBuf {
     root.join("stream").join(language)
+}
+
+/// Bytes of each language's text that stand for it where not all of it is needed: to train the naive tokenizer, to
+/// count the balance, to evaluate.
+const SAMPLE: usize = 32 << 20;
+
+/// Writes the first documents of each language, cleaned as those of any other manifest; what is held out of them is
+/// held out of training too.
+pub(super) fn make_sample(context: &Context, root: &Path) -> Result<(), PipelineError> {
+    let (recipe, store, mut documents) = (context.recipe, context.store, Vec::new());
+    for language in recipe.mix.keys() {
+        let mut left = SAMPLE;
+        for (source, file) in files(context.manifest, store, language)? {
+            let mut rows = Rows::open(&store.path(&source, &file)?, Position::default())?;
+            for (i, text) in rows.slice(left)?.texts.into_iter().enumerate() {
+                let Some(text) = text else { continue };
+                left = left.saturating_sub(text.len());
+                let (id, source) = (format!("{}/{}#{}", source.id, file.path, i + 1), &source);
+                let (source, domain) = (source.id.clone(), source.domain.clone());
+                documents.push(Document { id, source, language: language.clone(), domain, text });
+            }
+            if left == 0 {
+                break;
+            }
+        }
+    }
+    let protected = protected(context.manifest, store)?;
+    let mut progress = Progress::new("prepare", 4 * documents.len() as u64, "documents");
+    let prepared = prepare_documents(documents, Vec::new(), &protected, &recipe.corpus, &mut progress)?;
+    prepared.require_languages(recipe.mix.keys())?;
+    progress.finish(&format!("{} documents to train on", prepared.train.len()));
+    write_documents(&root.join(TRAIN), &prepared.train)?;
+    write_documents(&root.join(HELD_OUT), &prepared.held_out)?;
+    write_json(&root.join(PARALLEL), &prepared.parallel)?;
+    write_json(&root.join(CORPUS_REPORT), &prepared.report)
+}
+
+/// The files of a language in order, each with its source.
+fn files(manifest: &Manifest, store: &Store, language: &str) -> Result<Vec<(Source, File)>, PipelineError> {
+    let mut files = Vec::new();
+    for source in manifest.allowed(Role::Train).filter(|source| source.language == language) {
+        files.extend(store.files(source)?.into_iter().map(|file| (source.clone(), file)));
+    }
+    if files.is_empty() {
+        let present = manifest.allowed(Role::Train).map(|s| s.language.as_str()).collect::<Vec<_>>().join(", ");
+        let language = language.to_owned();
+        return Err(CorpusError::MissingLanguage { language, part: "training", present }.into());
+    }
+    Ok(files)
 }
 
 /// What is streamed, by language.
@@ -41,15 +91,7 @@ pub(super) fn orders(
     let cleaning = Cleaning { held_out: recipe.corpus.held_out, protected: Arc::new(windows), protected_hash: hash };
     let mut orders = BTreeMap::new();
     for language in recipe.mix.keys() {
-        let mut files = Vec::new();
-        for source in manifest.allowed(Role::Train).filter(|source| source.language == *language) {
-            files.extend(store.files(source)?.into_iter().map(|file| (source.clone(), file)));
-        }
-        if files.is_empty() {
-            let present = manifest.allowed(Role::Train).map(|s| s.language.as_str()).collect::<Vec<_>>().join(", ");
-            let language = language.clone();
-            return Err(CorpusError::MissingLanguage { language, part: "training", present }.into());
-        }
+        let files = files(manifest, store, language)?;
         let order = Order {
             language: language.clone(),
             files,
@@ -108,13 +150,14 @@ impl Pipeline {
         self.tokenizers()?;
         let tokenizer = Tokenizer::load(&self.dir.path(TOKENIZER))?;
         let total: f64 = self.recipe.mix.values().sum();
-        let tokens = (self.recipe.tokens_per_step() * self.recipe.train.steps) as f64;
+        let windows = self.recipe.train.steps * self.recipe.tokens_per_step() / self.recipe.model.context as u64;
         let mut table = Table::new(
             "stream",
             &["language", "chunks", "documents", "held out", "contaminated", "tokens", "of", "MB"],
         );
         for (language, order) in orders(&self.recipe, &self.manifest, &self.store, self.root(), &tokenizer)? {
-            let needed = (tokens * self.recipe.mix[&language] / total).ceil() as u64;
+            let share = self.recipe.mix[&language] / total;
+            let needed = tokens_needed(windows, share, self.recipe.model.context);
             let (mut feed, found) = feed(order, &tokenizer)?;
             let mut sum = Progressed::default();
             found.iter().for_each(|(chunk, _)| sum.add(chunk));

@@ -12,7 +12,7 @@ use crate::tokenizer::fertility::{self, Fertility};
 use crate::tokenizer::{Tokenizer, TokenizerError};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(super) const TRAIN: &str = "corpus/train.jsonl";
 pub(super) const HELD_OUT: &str = "corpus/held_out.jsonl";
@@ -63,15 +63,22 @@ impl Pipeline {
     /// # Errors
     /// When a source is missing or wrong, or no text is left.
     pub fn corpus(&mut self) -> Result<String, PipelineError> {
-        if self.manifest.is_streamed() {
-            return self.stream();
-        }
+        let table = self.documents()?;
+        Ok(if self.manifest.is_streamed() { table + &self.stream()? } else { table })
+    }
+
+    /// The documents that everything but training works on: all, or the first of a text that is streamed.
+    fn documents(&mut self) -> Result<String, PipelineError> {
         let inputs = [part("recipe.corpus", &self.recipe.corpus), part("recipe.mix", &self.recipe.mix), program()];
         let mut inputs = BTreeMap::from(inputs);
         inputs.insert("manifest".to_owned(), self.manifest.hash());
         let outputs = [TRAIN, HELD_OUT, PARALLEL, CORPUS_REPORT].map(str::to_owned);
         let root = self.root().to_path_buf();
-        self.stage("corpus", inputs, &outputs, |context| make_corpus(context, &root))?;
+        let is_streamed = self.manifest.is_streamed();
+        self.stage("corpus", inputs, &outputs, |context| match is_streamed {
+            true => super::stream::make_sample(context, &root),
+            false => make_corpus(context, &root),
+        })?;
         let report: crate::corpus::CorpusReport = read_json(&self.dir.path(CORPUS_REPORT))?;
         Ok(corpus_table(&report).to_text(super::WIDTH))
     }
@@ -81,14 +88,7 @@ impl Pipeline {
     /// # Errors
     /// When training fails or a file cannot be written.
     pub fn tokenizers(&mut self) -> Result<String, PipelineError> {
-        if let Some(file) = self.recipe.tokenizer.file.clone().filter(|_| self.manifest.is_streamed()) {
-            let path = PathBuf::from(&file);
-            let inputs = BTreeMap::from([(file.clone(), crate::artifact::hash_file(&path)?), program()]);
-            let target = self.dir.path(TOKENIZER);
-            self.stage("tokenizer", inputs, &[TOKENIZER.to_owned()], |context| given(context, &path, &target))?;
-            return Ok(format!("{TOKENIZER}: {file}\n"));
-        }
-        self.corpus()?;
+        self.documents()?;
         let mut inputs =
             BTreeMap::from([self.input(TRAIN)?, part("recipe.tokenizer", &self.recipe.tokenizer), program()]);
         if let Some(file) = &self.recipe.tokenizer.file {

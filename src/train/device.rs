@@ -10,6 +10,8 @@ use crate::model::{Config, LossSum, Parameters};
 use crate::ops::IGNORE;
 use crate::ops::cuda::{Backend, Element, Factor, Kind, Product};
 use crate::recipe::{Precision, TrainRecipe};
+use crate::rng::Stream;
+use bytemuck::cast_slice;
 use half::bf16;
 use std::time::Instant;
 
@@ -31,6 +33,9 @@ pub fn device<B: Backend + 'static>(
     })
 }
 
+/// Numbers of a head that the attention kernels take at most.
+const WIDEST_HEAD: usize = 128;
+
 /// Products that [`measured_peak`] times.
 const PRODUCTS: u32 = 8;
 
@@ -42,6 +47,15 @@ pub fn measured_peak<B: Backend>(backend: &mut B, precision: Precision, side: us
     let (kind, width) = if precision == Precision::Bf16 { (Kind::Bf16, 2) } else { (Kind::F32, 4) };
     let mut place = || backend.allocate(side * side * width).map_err(said::<B>);
     let [left, right, out] = [place()?, place()?, place()?];
+    let stream = Stream::new(1, "peak");
+    // Zeros would take less power, and the clock would rise.
+    let noise: Vec<bf16> =
+        (0..side as u64 * width as u64 / 2).map(|i| bf16::from_f32(stream.uniform(i) as f32)).collect();
+    for row in 0..side {
+        for address in [left, right] {
+            backend.write(address + (row * side * width) as u64, cast_slice(&noise)).map_err(said::<B>)?;
+        }
+    }
     let factor = |address| Factor { address, transposed: false };
     let (left, right, sizes) = (factor(left), factor(right), [side; 3]);
     let product = Product { left, right, out, sizes, input: kind, output: kind, accumulate: false };
@@ -71,7 +85,11 @@ struct OnDevice<B: Backend, T: Element> {
 
 impl<B: Backend, T: Element> OnDevice<B, T> {
     fn new(backend: B, peak: f64, config: &Config, recipe: &TrainRecipe, at: &Checkpoint) -> Result<Self, TrainError> {
-        let (batch, time) = (recipe.batch, config.max_position_embeddings);
+        let (batch, time, width) = (recipe.batch, config.max_position_embeddings, config.head_dim());
+        if width > WIDEST_HEAD {
+            let message = format!("the heads have {width} numbers, the kernels take at most {WIDEST_HEAD}");
+            return Err(TrainError::Device(message));
+        }
         let step = Step { batch, time, recompute: recipe.recompute, width: size_of::<T>() };
         let mut model = DeviceDecoder::new(backend, config, &at.parameters, step).map_err(said::<B>)?;
         model.set_moments([&at.first.flat, &at.second.flat]).map_err(said::<B>)?;

@@ -33,7 +33,8 @@ pub struct Plan {
     pub tokens: u64,
     /// Operations to train on one token.
     pub flops_per_token: f64,
-    /// Operations that are done again for one token because activations are not kept.
+    /// Operations that a device does again for one token: because activations are not kept, and in attention's
+    /// backward pass.
     pub repeated_flops: f64,
     /// Bytes by kind for one micro-batch on the processor, in f32.
     pub memory: Memory,
@@ -58,7 +59,7 @@ impl Plan {
         let width = if recipe.train.precision == Precision::Bf16 { 2 } else { 4 };
         let on_device = |recompute| device_memory(&config, &Step { batch, time, recompute, width });
         Ok(Plan {
-            repeated_flops: if recompute { config.repeated_flops_per_token() } else { 0.0 },
+            repeated_flops: config.repeated_flops_per_token(recompute),
             device_memory: [on_device(recompute), on_device(!recompute)],
             parameters: Parameters::<f32>::count(&config) as u64,
             tokens: recipe.tokens_per_step() * recipe.train.steps,
@@ -121,8 +122,8 @@ mod tests {
         let peak = DEVICES[0].peak;
         let share = plan.share(peak, plan.needed(GOAL_HOURS));
         assert!(share < 0.5, "half of the peak is enough: {share}");
-        let [recomputed, kept] = plan.device_memory.map(|memory| memory.total());
-        assert!(recomputed < kept && recomputed < 40 << 30, "{recomputed} {kept}");
+        let [kept, recomputed] = plan.device_memory.map(|memory| memory.total());
+        assert!(recomputed < kept && kept < 70_000_000_000, "{recomputed} {kept}");
         // The abstract's hours: 54.6 at its share of the peak, with 6 operations a parameter and token.
         assert!((plan.hours(peak, REPORTED_SHARE) - 61.0).abs() < 7.0, "{}", plan.hours(peak, REPORTED_SHARE));
     }

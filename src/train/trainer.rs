@@ -154,7 +154,14 @@ pub fn train_on(
     let mut run = Run::open(make, setup, start)?;
     let first = run.at.state.step;
     while run.at.state.step < setup.recipe.steps {
-        let row = run.step()?;
+        let row = match run.step() {
+            // The text broke off, not the run: what was done is not lost.
+            Err(error @ TrainError::Corpus(_)) if run.at.state.step > first => {
+                run.save()?;
+                return Err(error);
+            }
+            done => done?,
+        };
         progress.set(row.step, &message(&row));
         let stop = interrupt.is_raised();
         if stop || run.saves_at(row.step) {

@@ -317,4 +317,9 @@ fn a_recipe_trains_on_streamed_text_and_goes_on_after_a_stop() {
     // Tokens and checkpoints are there already: a second call has nothing to do and changes nothing.
     run(&recipe, "whole").unwrap().train().unwrap();
     assert_eq!(metrics("whole"), whole);
+    // And the whole way to the claims, on the documents that stand for the text.
+    recipe.eval.tasks.clear();
+    let claims = run(&recipe, "whole").unwrap().reproduce().unwrap();
+    assert!(claims.contains("not measured") && folder.path().join("whole/eval.json").exists(), "{claims}");
+    assert_eq!(metrics("whole"), whole);
 }

@@ -13,6 +13,10 @@ use ureq::http::{Response, StatusCode, Uri, header};
 
 /// Times a download is continued after the connection was lost.
 const ATTEMPTS: u32 = 3;
+/// Pause before the second of them; before the third it is twice as long.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Bytes that make an attempt one that brought something.
+const PROGRESS: u64 = 1 << 20;
 /// Redirects followed on the same host.
 const REDIRECTS: u32 = 3;
 
@@ -37,12 +41,16 @@ pub fn download_to(agent: &ureq::Agent, address: &str, file: &File, path: &Path)
     let directory = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory).map_err(FileError::at("create the directory", directory))?;
     let is_continued = partial.exists();
-    let mut attempt = 1;
+    let (mut attempt, mut before) = (1, size(&partial));
     while let Err(error) = fetch(agent, address, file, &partial) {
         if attempt == ATTEMPTS || !matches!(error, Failure::Lost(_)) {
             return Err(error.into_source_error(address, file, &partial));
         }
-        attempt += 1;
+        std::thread::sleep(PAUSE * attempt);
+        // Only attempts that bring nothing count: a slow line may need many.
+        let now = size(&partial);
+        attempt = if now > before + PROGRESS { 1 } else { attempt + 1 };
+        before = now;
     }
     if let Err(error) = check_file(&partial, file, address, "the origin serves another file than the manifest means") {
         remove(&partial);
@@ -100,9 +108,13 @@ impl Failure {
     }
 }
 
+fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
 /// Brings `partial` to the size of the file, from where it ends.
 fn fetch(agent: &ureq::Agent, address: &str, file: &File, partial: &Path) -> Result<(), Failure> {
-    let mut have = std::fs::metadata(partial).map_or(0, |m| m.len());
+    let mut have = size(partial);
     if have > file.bytes {
         remove(partial);
         have = 0;
@@ -172,9 +184,16 @@ fn request(agent: &ureq::Agent, address: &str, from: u64) -> Result<Response<ure
 fn answer(response: Response<ureq::Body>) -> Result<Response<ureq::Body>, Failure> {
     match response.status() {
         StatusCode::OK | StatusCode::PARTIAL_CONTENT => Ok(response),
-        status if status.is_server_error() => Err(Failure::Lost(format!("the server answered {status}"))),
+        status if status.is_server_error() || is_busy(status) => {
+            Err(Failure::Lost(format!("the server answered {status}")))
+        }
         status => Err(Failure::Refused(format!("the server answered {status}"))),
     }
+}
+
+/// Whether the server would rather be asked later.
+fn is_busy(status: StatusCode) -> bool {
+    [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT].contains(&status)
 }
 
 /// Where a redirect leads; another host or scheme is refused, whatever it holds.

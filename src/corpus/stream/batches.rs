@@ -8,9 +8,16 @@ use crate::rng::Stream;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Windows that change places with each other: neighbouring documents of a file are often of one site.
 const SHUFFLE: u64 = 1024;
+
+/// Tokens of a language that so many windows of the whole mix need: whole blocks of its share.
+pub fn tokens_needed(windows: u64, share: f64, context: usize) -> u64 {
+    let windows = (windows as f64 * share).ceil() as u64 + 1;
+    windows.next_multiple_of(SHUFFLE) * context as u64 + 1
+}
 
 /// The training batches of a mix of languages whose text is read while they are asked for.
 ///
@@ -44,6 +51,8 @@ struct State {
     progressed: Progressed,
     is_last: bool,
     stops: bool,
+    /// Nothing more will come.
+    has_ended: bool,
     failed: Option<String>,
 }
 
@@ -97,8 +106,7 @@ impl Streamed {
         let weights: Vec<f64> = mix.values().copied().collect();
         let mut languages = Vec::new();
         for ((feed, found), weight) in feeds.into_iter().zip(&weights) {
-            let windows = (batches as f64 * batch as f64 * weight / total).ceil() as u64 + 1;
-            let needed = windows.next_multiple_of(SHUFFLE) * context as u64 + 1;
+            let needed = tokens_needed(batches * batch as u64, weight / total, context);
             languages.push(Language::start(feed, found, needed));
         }
         Ok(Streamed { languages, interleave: Interleave::new(&weights), batch, context, seed })
@@ -124,9 +132,9 @@ impl Streamed {
                 batch.targets.extend_from_slice(&tokens[1..]);
                 return Ok(());
             }
-            let message = match (&state.failed, state.is_last || state.stops) {
+            let message = match (&state.failed, state.has_ended) {
                 (Some(message), _) => message.clone(),
-                (None, true) => format!("the text has {} tokens, too few for a window", state.progressed.tokens),
+                (None, true) => format!("{} tokens are there, too few for window {number}", state.progressed.tokens),
                 (None, false) => {
                     state = language.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                     continue;
@@ -152,8 +160,10 @@ impl Language {
     fn start(mut feed: Feed, found: Vec<(Chunk, Shard)>, needed: u64) -> Self {
         let (name, shared) = (feed.order().language.clone(), Arc::new(Shared::default()));
         found.into_iter().for_each(|(chunk, shard)| shared.lock().add(&chunk, shard));
-        let theirs = shared.clone();
+        let (theirs, told) = (shared.clone(), name.clone());
         let worker = std::thread::spawn(move || {
+            // Whoever waits is told, however this thread ends.
+            let _told = Told(theirs.clone());
             loop {
                 let state = theirs.lock();
                 if state.stops || state.is_last || state.progressed.tokens >= needed {
@@ -165,7 +175,10 @@ impl Language {
                 match made {
                     Ok(Some((chunk, shard))) => state.add(&chunk, shard),
                     Ok(None) => state.is_last = true,
-                    Err(error) => (state.failed, state.stops) = (Some(error.to_string()), true),
+                    Err(error) => {
+                        eprintln!("warning: text {told}: {error}; training goes on with what is here");
+                        (state.failed, state.stops) = (Some(error.to_string()), true);
+                    }
                 }
                 theirs.changed.notify_all();
             }
@@ -174,12 +187,31 @@ impl Language {
     }
 }
 
+/// Ends all waiting for the thread that it belongs to.
+struct Told(Arc<Shared>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        if std::thread::panicking() {
+            state.failed.get_or_insert_with(|| "reading it broke off".to_owned());
+        }
+        state.has_ended = true;
+        self.0.changed.notify_all();
+    }
+}
+
+/// How long a program that ends waits for a chunk.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 impl Drop for Language {
-    /// Lets the chunk at hand be finished: it is a second of work that the next program need not do.
+    /// Lets the chunk at hand be finished: it is a second of work that the next program need not do. A download may
+    /// take longer than that, and is left: what came of it is kept.
     fn drop(&mut self) {
         self.shared.lock().stops = true;
-        self.shared.changed.notify_all();
-        if let Some(worker) = self.worker.take() {
+        let waits = |state: &mut State| !state.has_ended;
+        drop(self.shared.changed.wait_timeout_while(self.shared.lock(), PATIENCE, waits));
+        if let Some(worker) = self.worker.take().filter(JoinHandle::is_finished) {
             let _ = worker.join();
         }
     }

@@ -1,6 +1,6 @@
 //! What a slice of the text became, and where in the files it stands.
 
-use crate::artifact::{Hash, write_atomic};
+use crate::artifact::{Hash, hash_bytes, write_atomic};
 use crate::corpus::CorpusError;
 use crate::corpus::shard::{Shard, ShardInfo, write_shard};
 use crate::error::FileError;
@@ -49,6 +49,8 @@ pub struct Chunk {
     pub bytes: u64,
     /// Characters of the training documents, normalised.
     pub characters: u64,
+    /// Hash of all of the above.
+    pub seal: Hash,
 }
 
 /// Tokens of the documents of a slice.
@@ -88,6 +90,7 @@ impl Chunk {
         (self.train, self.tokens, self.documents) = (info.content, info.tokens, info.documents);
         let info = write(&Self::held_out_path(directory, number), tokens.held_out)?;
         (self.held_out, self.held_out_documents) = (info.content, info.documents);
+        self.seal = self.sealed();
         let path = directory.join(name(number, ".json"));
         let text = serde_json::to_vec(&self).unwrap_or_else(|e| unreachable!("a chunk is plain data: {e}"));
         write_atomic(&path, &text)?;
@@ -103,7 +106,17 @@ impl Chunk {
             Err(e) => return Err(FileError::at("read", &path)(e).into()),
         };
         let Ok(chunk) = serde_json::from_slice::<Chunk>(&text) else { return Ok(None) };
-        let shard = Shard::open(&Self::train_path(directory, number), tokenizer);
-        Ok(shard.ok().filter(|shard| shard.info().content == chunk.train).map(|shard| (chunk, shard)))
+        let is_sealed = chunk.seal == chunk.sealed();
+        let train = Shard::open(&Self::train_path(directory, number), tokenizer).ok();
+        let held_out = Shard::open(&Self::held_out_path(directory, number), tokenizer).ok();
+        let is_whole = is_sealed && held_out.is_some_and(|shard| shard.info().content == chunk.held_out);
+        let train = train.filter(|shard| is_whole && shard.info().content == chunk.train);
+        Ok(train.map(|shard| (chunk, shard)))
+    }
+
+    /// The hash of everything else that is said here.
+    fn sealed(&self) -> Hash {
+        let rest = Chunk { seal: Hash::default(), ..*self };
+        hash_bytes(&serde_json::to_vec(&rest).unwrap_or_else(|e| unreachable!("a chunk is plain data: {e}")))
     }
 }

@@ -103,8 +103,8 @@ pub struct Feed {
     reading: Reading,
     made_from: Hash,
     number: usize,
-    /// The slice that was read while the one before it was encoded.
-    pending: Option<Slice>,
+    /// The slice that was read while the one before it was encoded, or why it could not be.
+    pending: Option<Result<Slice, CorpusError>>,
     is_done: bool,
 }
 
@@ -142,16 +142,15 @@ impl Feed {
             return Ok(None);
         }
         let slice = match self.pending.take() {
-            Some(slice) => slice,
+            Some(slice) => slice?,
             None => self.reading.slice(self.reading.at)?,
         };
         let (from, to) = (self.reading.at, slice.end);
         let is_last = to.file >= self.order.files.len() as u64;
-        self.reading.at = to;
         let Feed { order, encode, reading, .. } = self;
         let (made, next) = rayon::join(
             || encoded(order, encode.as_ref(), from.file, &slice),
-            || if is_last { Ok(None) } else { reading.slice(to).map(Some) },
+            || if is_last { None } else { Some(reading.slice(to)) },
         );
         let (tokens, counted) = made?;
         let chunk = Chunk { from, to, is_last, made_from: self.made_from, ..counted };
@@ -160,7 +159,8 @@ impl Feed {
         let shard = Shard::open(&Chunk::train_path(&self.order.directory, self.number), self.order.tokenizer)?;
         self.number += 1;
         self.is_done = is_last;
-        self.pending = next?;
+        self.reading.at = to;
+        self.pending = next;
         Ok(Some((chunk, shard)))
     }
 }
@@ -244,9 +244,18 @@ impl Reading {
 
     fn fetched(&mut self, file: u64) -> Result<PathBuf, CorpusError> {
         let running = self.ahead.take().filter(|(ahead, _)| *ahead == file).map(|(_, handle)| handle);
+        let is_ahead = running.is_some();
         let stopped =
             |message: &str| CorpusError::Stream { language: self.order.language.clone(), message: message.to_owned() };
         let handle = running.or_else(|| self.fetch(file)).ok_or_else(|| stopped("there are no files"))?;
-        Ok(handle.join().map_err(|_| stopped("the download broke off"))??)
+        match handle.join().map_err(|_| stopped("the download broke off"))? {
+            Ok(path) => Ok(path),
+            // It may be long ago that it failed ahead of need.
+            Err(_) if is_ahead => {
+                let (source, file) = &self.order.files[file as usize];
+                Ok(self.order.store.path(source, file)?)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }

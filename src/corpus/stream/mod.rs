@@ -13,7 +13,7 @@ mod chunk;
 mod feed;
 mod rows;
 
-pub use batches::Streamed;
+pub use batches::{Streamed, tokens_needed};
 pub use chunk::{Chunk, Position};
 pub use feed::{Cleaning, Feed, Order, Progressed};
 pub use rows::{Rows, Slice};

@@ -85,11 +85,7 @@ fn the_plan_counts_what_kernels_are_asked_for() {
     let (config, tokens) = (&preset.config, (preset.batch * preset.time) as f64);
     for recompute in [false, true] {
         let tally = counted(&preset, recompute);
-        // The kernels of attention's backward pass compute scores and their gradients twice: 7 products, not 4.
-        let again =
-            config.num_hidden_layers as f64 * 3.0 * 2.0 * config.hidden_size as f64 * (preset.time as f64 + 1.0) / 2.0;
-        let repeated = if recompute { config.repeated_flops_per_token() } else { 0.0 };
-        let planned = tokens * (config.train_flops_per_token() + repeated + again);
+        let planned = tokens * (config.train_flops_per_token() + config.repeated_flops_per_token(recompute));
         let share = tally.flops() / planned;
         assert!((share - 1.0).abs() < 1e-3, "{share}: {:.4e} counted, {planned:.4e} planned", tally.flops());
         let step = Step { batch: preset.batch, time: preset.time, recompute, width: 2 };

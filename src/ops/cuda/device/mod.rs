@@ -26,7 +26,9 @@ pub enum DeviceError {
     #[error("the NVIDIA driver finds no GPU to use ({0}); --or-cpu lets the processor do it")]
     NoDevice(String),
     /// cuBLASLt is not installed.
-    #[error("cuBLASLt is not found; put the folder with libcublasLt.so.13 into LD_LIBRARY_PATH")]
+    #[error(
+        "cuBLASLt is not found; put the folder with libcublasLt.so.13 into LD_LIBRARY_PATH; --or-cpu lets the processor do it"
+    )]
     NoBlas,
     /// The driver refused.
     #[error("the GPU cannot {action}: {message}")]
@@ -54,6 +56,13 @@ pub enum DeviceError {
         /// Its words.
         message: String,
     },
+}
+
+impl DeviceError {
+    /// Whether there is no GPU to use, rather than one that does something wrong.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, DeviceError::NoDriver | DeviceError::NoDevice(_) | DeviceError::NoBlas)
+    }
 }
 
 fn refused(action: &'static str) -> impl Fn(DriverError) -> DeviceError {
