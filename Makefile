@@ -58,7 +58,11 @@ notebooks-check: ; $(KERNEL) run --check $(if $(ONLY),--only $(ONLY))
 notebooks-test: ; cd notebooks/kernel && cargo test --release --locked
 # JUPYTER: the jupyter-lab to start. It finds the kernel under target/; nothing of the user's own set-up changes.
 JUPYTER ?= jupyter-lab
+# JupyterLab shows stored SVG in trusted notebooks alone; the trust is kept under target/ too.
+TRUST = JUPYTER_DATA_DIR=$(CURDIR)/target/jupyter/data
 jupyter:
 	@command -v $(JUPYTER) > /dev/null || { echo "JupyterLab is not installed. In a virtual environment: pip install -r notebooks/requirements.txt"; exit 1; }
-	$(KERNEL) warm && $(KERNEL) install --prefix $(CURDIR)/target/jupyter
-	JUPYTER_PATH=$(CURDIR)/target/jupyter/share/jupyter $(JUPYTER) notebooks
+	$(KERNEL) warm
+	$(KERNEL) install --prefix $(CURDIR)/target/jupyter
+	$(TRUST) $(JUPYTER:%jupyter-lab=%jupyter-trust) notebooks/*.ipynb
+	$(TRUST) JUPYTER_PATH=$(CURDIR)/target/jupyter/share/jupyter $(JUPYTER) notebooks
