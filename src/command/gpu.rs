@@ -51,7 +51,7 @@ impl GpuArgs {
         use shikha::artifact::write_atomic;
         use shikha::ops::cuda::Device;
         use shikha::recipe::Recipe;
-        use shikha::train::gpu::{FORMAT, Hardware, Price, Record, check_all, peak_of, processor, time, today};
+        use shikha::train::gpu::{check_all, peak_of, time};
         let recipe = Recipe::load(&self.recipe)?;
         let info = Device::open(self.gpu)?.info()?;
         let mut lines = Vec::new();
@@ -76,11 +76,33 @@ impl GpuArgs {
             log(format!("{:.0} tokens/s, share of the peak {share}", timed.tokens_per_second));
             log(format!("{} in use, {} planned", memory[0], memory[1]));
         }
+        let record = self.record(info, checked, timed, lines);
+        let path = self.store.join(record.file_name());
+        let mut text = serde_json::to_vec_pretty(&record)?;
+        text.push(b'\n');
+        write_atomic(&path, &text)?;
+        println!("{}; `shikha figures` draws it", path.display());
+        match record.checked.wrong.first() {
+            Some(first) => Err(format!("{} things are wrong, the first: {first}", record.checked.wrong.len()).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// What was found, with the machine it was found on.
+    #[cfg(feature = "cuda")]
+    fn record(
+        &self,
+        info: shikha::ops::cuda::DeviceInfo,
+        checked: shikha::train::gpu::Checked,
+        timed: Option<shikha::train::gpu::Timed>,
+        log: Vec<String>,
+    ) -> shikha::train::gpu::Record {
+        use shikha::train::gpu::{FORMAT, Hardware, Price, Record, processor, source, today};
         let price = self.price.zip(self.stated_by.clone());
-        let record = Record {
+        Record {
             format: FORMAT,
             date: today(),
-            source: shikha::train::gpu::source(),
+            source: source(),
             hardware: Hardware {
                 gpu: info.name,
                 capability: info.capability,
@@ -93,16 +115,7 @@ impl GpuArgs {
             price: price.map(|(dollars_an_hour, stated_by)| Price { dollars_an_hour, stated_by }),
             checked,
             timed,
-            log: lines,
-        };
-        let path = self.store.join(record.file_name());
-        let mut text = serde_json::to_vec_pretty(&record)?;
-        text.push(b'\n');
-        write_atomic(&path, &text)?;
-        println!("{}; `shikha figures` draws it", path.display());
-        match record.checked.wrong.first() {
-            Some(first) => Err(format!("{} things are wrong, the first: {first}", record.checked.wrong.len()).into()),
-            None => Ok(()),
+            log,
         }
     }
 

@@ -13,13 +13,13 @@ use crate::report::figure::{self, Figure};
 use crate::report::page::page;
 use crate::report::registry::{self, Kind, REGISTRY};
 use crate::report::{
-    Ledger, Numbers, Table, arbiter, arithmetic, consequence, cost, croissant, defects, efficiency, fill, gpu, release,
-    sources, speed, study,
+    Ledger, Numbers, ReportError, Table, arbiter, arithmetic, consequence, cost, croissant, defects, efficiency, fill,
+    gpu, release, sources, speed, study,
 };
 use crate::tokenizer::study::Release;
 use crate::train::Summary;
 use crate::train::bench::Preset;
-use crate::train::gpu::Record;
+use crate::train::gpu::{FORMAT, Record};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -145,7 +145,14 @@ fn gpu_records(root: &Path) -> Result<Vec<Record>, PipelineError> {
     paths
         .iter()
         .filter(|path| path.extension().is_some_and(|kind| kind == "json"))
-        .map(|path| read_json(path))
+        .map(|path| {
+            let record: Record = read_json(path)?;
+            let (found, path) = (record.format, path.display());
+            let message =
+                format!("{path}: is of format {found}, this program reads format {FORMAT}; use a newer program");
+            let wrong = || ReportError::Table { name: "gpu".to_owned(), message };
+            if found == FORMAT { Ok(record) } else { Err(wrong().into()) }
+        })
         .collect()
 }
 
@@ -233,4 +240,29 @@ fn bench(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     drawn.table("speed", table)?;
     drawn.numbers.speed(&ways, tokens);
     drawn.table("ops", speed::ops(&text("ops.csv")?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::Hash;
+
+    #[test]
+    fn a_record_of_another_format_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let hardware = serde_json::json!({ "gpu": "H100", "capability": "9.0", "memory": 1, "cuda": "13.0", "driver": null,
+            "processor": null, "threads": 2 });
+        let write = |format: u32| {
+            let record = serde_json::json!({ "format": format, "date": "2026-12-02", "source": Hash::default(),
+                "hardware": hardware, "price": null, "checked": { "kernels": {}, "gradients": {}, "wrong": [] },
+                "timed": null, "log": [] });
+            let directory = folder.path().join(GPU);
+            std::fs::create_dir_all(&directory).unwrap();
+            std::fs::write(directory.join("a.json"), record.to_string()).unwrap();
+            gpu_records(folder.path())
+        };
+        assert_eq!(write(FORMAT).unwrap().len(), 1);
+        let message = write(FORMAT + 1).unwrap_err().to_string();
+        assert!(message.contains("a.json") && message.contains("use a newer program"), "{message}");
+    }
 }

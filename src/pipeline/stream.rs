@@ -9,6 +9,7 @@ use crate::corpus::normalise::normalise;
 use crate::corpus::prepare_documents;
 use crate::corpus::shard::Shard;
 use crate::corpus::source::{File, Manifest, Role, Source, Store, protected};
+use crate::corpus::split::is_held_out;
 use crate::corpus::stream::{Chunk, Cleaning, Feed, Order, Position, Progressed, Rows, Streamed, tokens_needed};
 use crate::corpus::{CorpusError, Document, write_documents};
 use crate::progress::Progress;
@@ -53,8 +54,12 @@ pub(super) fn make_sample(context: &Context, root: &Path) -> Result<(), Pipeline
     }
     let protected = protected(context.manifest, store)?;
     let mut progress = Progress::new("prepare", 4 * documents.len() as u64, "documents");
-    let prepared = prepare_documents(documents, Vec::new(), &protected, &recipe.corpus, &mut progress)?;
+    let mut prepared = prepare_documents(documents, Vec::new(), &protected, &recipe.corpus, &mut progress)?;
     prepared.require_languages(recipe.mix.keys())?;
+    // Of a source that is read in part, fewer are held out of training: the others must not be measured on.
+    let weights: BTreeMap<&str, f64> = context.manifest.sources.iter().map(|s| (s.id.as_str(), s.weight)).collect();
+    let share = |document: &Document| recipe.corpus.held_out * weights.get(document.source.as_str()).unwrap_or(&1.0);
+    prepared.held_out.retain(|document| is_held_out(&document.text, share(document)));
     progress.finish(&format!("{} documents to train on", prepared.train.len()));
     write_documents(&root.join(TRAIN), &prepared.train)?;
     write_documents(&root.join(HELD_OUT), &prepared.held_out)?;

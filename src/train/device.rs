@@ -8,7 +8,7 @@ use crate::corpus::loader::Batch;
 use crate::model::device::{DeviceDecoder, Optimizer, Step};
 use crate::model::{Config, LossSum, Parameters};
 use crate::ops::IGNORE;
-use crate::ops::cuda::{Backend, Element, Factor, Kind, Product};
+use crate::ops::cuda::{Backend, Element, Factor, Kind, Product, WIDEST_HEAD};
 use crate::recipe::{Precision, TrainRecipe};
 use crate::rng::Stream;
 use bytemuck::cast_slice;
@@ -32,9 +32,6 @@ pub fn device<B: Backend + 'static>(
         Precision::Bf16 => Box::new(OnDevice::<B, bf16>::new(backend, peak, config, recipe, at)?),
     })
 }
-
-/// Numbers of a head that the attention kernels take at most.
-const WIDEST_HEAD: usize = 128;
 
 /// Products that [`measured_peak`] times.
 const PRODUCTS: u32 = 8;
@@ -97,11 +94,6 @@ impl<B: Backend, T: Element> OnDevice<B, T> {
         Ok(OnDevice { model, config: config.clone(), recipe: recipe.clone(), gradients, peak })
     }
 
-    fn optimizer(&self, learning_rate: f64) -> Optimizer {
-        let TrainRecipe { weight_decay, beta1, beta2, epsilon, clip_norm, .. } = self.recipe;
-        Optimizer { learning_rate, weight_decay, betas: [beta1, beta2], epsilon, clip_norm }
-    }
-
     /// Ids that the model knows, and no more windows than there is room for.
     fn fits(&self, batch: &Batch) -> Result<(), TrainError> {
         let (known, context) = (self.config.vocab_size, self.config.max_position_embeddings);
@@ -143,7 +135,7 @@ impl<B: Backend, T: Element> Engine for OnDevice<B, T> {
         for batch in &batches {
             self.model.forward_backward(window(batch), scale as f32).map_err(said::<B>)?;
         }
-        let optimizer = self.optimizer(learning_rate(&self.recipe, at.state.step + 1));
+        let optimizer = Optimizer::of(&self.recipe, learning_rate(&self.recipe, at.state.step + 1));
         self.model.measure(&optimizer, at.state.updates).map_err(said::<B>)?;
         let nats = self.model.loss().map_err(said::<B>)?;
         let norm = self.model.moved().map_err(said::<B>)?.norm;
@@ -157,7 +149,7 @@ impl<B: Backend, T: Element> Engine for OnDevice<B, T> {
 
     /// The device has measured the norm itself.
     fn update(&mut self, _: &mut Checkpoint, learning_rate: f64, _: f64) -> Result<(), TrainError> {
-        self.model.apply(&self.optimizer(learning_rate)).map_err(said::<B>)
+        self.model.apply(&Optimizer::of(&self.recipe, learning_rate)).map_err(said::<B>)
     }
 
     fn loss(&mut self, _: &Checkpoint, batch: &Batch) -> Result<LossSum, TrainError> {

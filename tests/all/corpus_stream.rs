@@ -19,6 +19,7 @@ use shikha::tokenizer::Tokenizer;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const COMMIT: &str = "0123456789012345678901234567890123456789";
 const FOLDER: &str = "data/ben_Beng/train";
@@ -188,6 +189,32 @@ fn a_killed_feed_goes_on_at_the_exact_row_with_the_same_chunks() {
 }
 
 #[test]
+fn a_feed_that_failed_goes_on_where_it_was() {
+    let mirror = published();
+    let store = Store::new(Some(mirror.path().into()), "no-such-folder".into());
+    let (whole, part) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let all = rest(&mut open(&store, whole.path(), SLICE).0);
+    let calls = AtomicU32::new(0);
+    let now_and_then = move |text: &str| match calls.fetch_add(1, Ordering::Relaxed) % 40 {
+        39 => Err("out of order".to_owned()),
+        _ => encode(text),
+    };
+    let (mut feed, _) = Feed::open(order(&store, part.path(), SLICE), Arc::new(now_and_then)).unwrap();
+    let (mut found, mut failed) = (Vec::new(), 0);
+    loop {
+        match feed.advance() {
+            Ok(Some((chunk, _))) => found.push(chunk),
+            Ok(None) => break,
+            Err(error) => {
+                failed += 1;
+                assert!(error.to_string().contains("out of order"), "{error}");
+            }
+        }
+    }
+    assert!(failed > 3 && found == all, "{failed} failures, {} of {} chunks", found.len(), all.len());
+}
+
+#[test]
 fn every_document_is_there_once_in_order_or_held_out() {
     let mirror = published();
     let store = Store::new(Some(mirror.path().into()), "no-such-folder".into());
@@ -281,7 +308,7 @@ fn a_recipe_trains_on_streamed_text_and_goes_on_after_a_stop() {
     let mirror = published();
     let folder = tempfile::tempdir().unwrap();
     let mut manifest = manifest(Some(FOLDER), "huggingface:owner/web");
-    manifest.protect = None;
+    (manifest.protect, manifest.sources[0].weight) = (None, 0.5);
     std::fs::write(folder.path().join("web.toml"), toml::to_string(&manifest).unwrap()).unwrap();
     let texts: Vec<String> = documents().into_iter().flatten().collect();
     let tokenizer_path = folder.path().join("tokenizer.json");
@@ -322,4 +349,10 @@ fn a_recipe_trains_on_streamed_text_and_goes_on_after_a_stop() {
     let claims = run(&recipe, "whole").unwrap().reproduce().unwrap();
     assert!(claims.contains("not measured") && folder.path().join("whole/eval.json").exists(), "{claims}");
     assert_eq!(metrics("whole"), whole);
+    // Of a source that is read by half, half as many are held out of training, and no others are measured on.
+    let held_out = std::fs::read_to_string(folder.path().join("whole/corpus/held_out.jsonl")).unwrap();
+    let text =
+        |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["text"].as_str().unwrap().to_owned();
+    assert!(held_out.lines().count() > 0);
+    assert!(held_out.lines().all(|line| is_held_out(&text(line), 0.5 * recipe.corpus.held_out)));
 }

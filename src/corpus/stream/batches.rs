@@ -86,7 +86,7 @@ impl Shared {
 
 impl Streamed {
     /// Batches of `batch` windows of `context` tokens, the languages in the shares of `mix`; each feed goes on in
-    /// the background until it has as many tokens as `tokens` batches' worth of its share needs.
+    /// the background until it has as many tokens as its share of `batches` needs.
     ///
     /// # Errors
     /// [`CorpusError::Loader`] when feeds and mix do not name the same languages or a number is 0.

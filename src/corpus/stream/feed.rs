@@ -222,7 +222,7 @@ struct Reading {
 impl Reading {
     /// The slice at `at`; its end is the first row of the next file when a file ends.
     fn slice(&mut self, at: Position) -> Result<Slice, CorpusError> {
-        if self.rows.as_ref().is_none_or(|(file, _)| *file != at.file) {
+        if self.rows.as_ref().is_none_or(|(_, rows)| rows.at() != at) {
             let path = self.fetched(at.file)?;
             self.rows = Some((at.file, Rows::open(&path, at)?));
             self.ahead = self.fetch(at.file + 1).map(|handle| (at.file + 1, handle));

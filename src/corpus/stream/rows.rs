@@ -64,6 +64,11 @@ impl Rows {
         Ok(rows)
     }
 
+    /// The next row.
+    pub fn at(&self) -> Position {
+        self.at
+    }
+
     fn groups(&self) -> u64 {
         self.reader.num_row_groups() as u64
     }

@@ -1,11 +1,10 @@
 //! Everything that training keeps on a device, buffer by buffer: what is allocated is what is counted.
 
 use crate::model::{Config, Memory, Parameters};
+use crate::ops::cuda::{PIECE, rms_norm_shares};
 
 /// Rows of logits that exist at a time.
 pub const LOGIT_ROWS: usize = 1024;
-/// Places that one piece of the embedding's backward pass adds up at most; ids with more have partial rows.
-const PIECE: usize = 16;
 
 /// Sizes of a training step on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +51,7 @@ fn activations(config: &Config, rows: usize) -> [usize; 2] {
 /// Numbers of the gradients inside a block, by width.
 fn gradients(config: &Config, rows: usize) -> [usize; 2] {
     let (d, kv, f) = (config.hidden_size, config.kv_width(), config.intermediate_size);
-    [rows * (3 * d + 2 * kv + 3 * f), rows * config.num_attention_heads + rows.min(1024) * d]
+    [rows * (3 * d + 2 * kv + 3 * f), rows * config.num_attention_heads + rms_norm_shares(rows, d)]
 }
 
 /// Bytes of a training step on a device, by kind.

@@ -16,6 +16,7 @@ use self::block::{Activations, Scratch};
 use super::parameters;
 use super::{Config, Parameters, Tensor};
 use crate::ops::cuda::{self, Backend, Element, Linear, Place};
+use crate::recipe::TrainRecipe;
 use half::bf16;
 
 /// Constants of an optimizer step.
@@ -31,6 +32,14 @@ pub struct Optimizer {
     pub epsilon: f64,
     /// Largest global norm of a gradient.
     pub clip_norm: f64,
+}
+
+impl Optimizer {
+    /// That of a recipe, at one learning rate.
+    pub fn of(recipe: &TrainRecipe, learning_rate: f64) -> Self {
+        let TrainRecipe { weight_decay, beta1, beta2, epsilon, clip_norm, .. } = *recipe;
+        Optimizer { learning_rate, weight_decay, betas: [beta1, beta2], epsilon, clip_norm }
+    }
 }
 
 /// A model on a device, with everything to train it on micro-batches of one size.

@@ -8,7 +8,9 @@ use bytemuck::{Pod, Zeroable};
 const TILE: usize = 64;
 const TILE_THREADS: u32 = 128;
 /// Widths of a head that kernels are made for; a narrower head is filled up with zeros.
-const WIDTHS: [usize; 3] = [32, 64, 128];
+const WIDTHS: [usize; 3] = [32, 64, WIDEST_HEAD];
+/// The widest of them.
+pub const WIDEST_HEAD: usize = 128;
 
 /// The shape as the backward kernels take it; `Shape` of `attention_backward.cu`.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -38,7 +40,7 @@ impl<T: Element> Attention<T> {
         let Shape { batch, time, heads, kv_heads, head_dim } = self.shape;
         let (q, kv) = (batch * time * heads * head_dim, batch * time * kv_heads * head_dim);
         assert_eq!((self.q.length, self.k.length, self.v.length), (q, kv, kv), "lengths of an attention");
-        assert!(head_dim <= WIDTHS[2], "a head is at most {} wide", WIDTHS[2]);
+        assert!(head_dim <= WIDEST_HEAD, "a head is at most {WIDEST_HEAD} wide");
     }
 
     fn scale(&self) -> f32 {

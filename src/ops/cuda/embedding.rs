@@ -3,7 +3,7 @@
 use super::{Element, Launch, Place, launch};
 
 /// Most places that one block adds up.
-const PIECE: usize = 16;
+pub const PIECE: usize = 16;
 /// A piece that is the only one of its id; `ALONE` of `embedding.cu`.
 const ALONE: u32 = u32::MAX;
 

@@ -13,7 +13,7 @@ mod embedding;
 mod launches;
 mod tally;
 
-pub use attention::{Attention, backward as attention_backward, forward as attention_forward};
+pub use attention::{Attention, WIDEST_HEAD, backward as attention_backward, forward as attention_forward};
 pub use backend::{Backend, Factor, Kind, Linear, Product};
 #[cfg(feature = "cuda")]
 pub use device::{Device, DeviceError, DeviceInfo};
