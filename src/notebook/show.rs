@@ -19,7 +19,8 @@ fn block(mime: &str, content: &str) -> String {
 
 impl Figure {
     /// Writes the figure for a notebook: the drawing, and a summary in text for readers and programs without pictures.
-    /// The drawing has a white page of its own, so that it reads on a dark background too.
+    /// The drawing has a white page of its own, so that it reads on a dark background too. There is no bitmap: the fonts
+    /// of the machine would decide its bytes, and two machines could not compare their outputs.
     pub fn evcxr_display(&self) {
         print!("{}", self.blocks());
     }
