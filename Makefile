@@ -37,7 +37,7 @@ defects-vulkan:
 	$(SHIKHA) figures
 defects-matrix: ; defects/matrix/run.sh
 defects-reproducers: ; cargo test --release --locked --test all every_reproducer -- --ignored && cd burn && cargo test --release --locked -p shikha-burn-defects --test entries every_reproducer -- --ignored
-bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench && cargo bench --locked --bench ops -- $(CURDIR)/checkpoints/bench && $(SHIKHA) bench cost --store checkpoints/bench/cost.json && $(SHIKHA) figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
+bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench && cargo bench --locked --bench ops -- $(CURDIR)/checkpoints/bench && $(SHIKHA) bench cost --store checkpoints/bench/cost.json && cargo bench --locked --bench stream -- $(CURDIR)/checkpoints/bench && $(SHIKHA) figures && cargo bench --locked --bench monitor && cargo bench --locked --bench encode
 # Every boundary below the artifact layer and 200 random moments; then, for `fuzz`, so many seconds of damaged forms for
 # each parser that reads a user's file.
 kill: ; SHIKHA_EVERY_BOUNDARY=1 SHIKHA_KILLS=$${SHIKHA_KILLS:-200} cargo test --release --locked --test all robust -- --nocapture --skip robust_parsers --skip robust_load

@@ -1,7 +1,7 @@
 //! Streaming Parquet: what each part of the way costs, and the whole with the released tokenizer.
 //!
 //! `SHIKHA_MIRROR` names a folder of raw files; without it the pocket sentences are repeated. Megabytes are of UTF-8
-//! text. The files are written first and not counted.
+//! text. The files are written first and not counted. Given a folder, what was measured is kept there as `stream.json`.
 
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType};
@@ -9,77 +9,110 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use rayon::prelude::*;
-use shikha::artifact::{hash_bytes, hash_file};
+use shikha::artifact::{hash_bytes, hash_file, write_atomic};
 use shikha::corpus::contamination::Protected;
 use shikha::corpus::normalise::normalise;
 use shikha::corpus::source::{File, Manifest, Store, read};
-use shikha::corpus::stream::{Cleaning, Feed, Order, Position, Rows};
+use shikha::corpus::stream::{Cleaning, Feed, Order, Position, Rows, SLICE};
+use shikha::machine::{peak_memory, processor, reset_peak_memory};
 use shikha::progress::Progress;
-use shikha::report::Table;
+use shikha::report::streaming::{self, Part, Streaming};
 use shikha::tokenizer::Tokenizer;
-use shikha::train::peak_memory;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Bytes of text in each of two files.
-const FILE: usize = 96 << 20;
-const SLICE: usize = 8 << 20;
+const FILE: usize = 192 << 20;
 const TOKENIZER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/checkpoints/tokenizer/tokenizer.json");
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (name, texts) = texts()?;
     let folder = tempfile::tempdir()?;
-    let (files, size) = write(&texts, folder.path())?;
+    let (files, sizes) = write(&texts, folder.path())?;
     drop(texts);
-    let tokenizer = Tokenizer::load(Path::new(TOKENIZER))?;
-    let mut table = Table::new("stream", &["part", "threads", "MB/s", "peak memory, MB"]);
+    let mut measured = Streaming {
+        text: name,
+        file_bytes: sizes[0] as u64,
+        slice: SLICE as u64,
+        processor: processor(),
+        parts: Vec::new(),
+    };
+    // The whole first: what it takes of memory is then not hidden by what the parts hold.
     for threads in [1, rayon::current_num_threads()] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-        let mut row = |part: &str, bytes: usize, seconds: f64| {
-            let memory = peak_memory().map_or("not measured".to_owned(), |b| format!("{:.0}", b as f64 / 1e6));
-            table.push(vec![
-                part.to_owned(),
-                threads.to_string(),
-                format!("{:.1}", bytes as f64 / 1e6 / seconds),
-                memory,
-            ]);
-        };
-        for (number, (_, bytes)) in files.iter().zip(&size).enumerate() {
-            let parquet = Store::new(None, folder.path().into());
-            let (mut feed, _) =
-                Feed::open(order(&files[number..=number], &parquet, folder.path(), &tokenizer, threads)?, {
-                    let tokenizer = tokenizer.clone();
-                    Arc::new(move |text: &str| tokenizer.encode(text).map_err(|e| e.to_string()))
-                })?;
-            let start = Instant::now();
-            pool.install(|| -> Result<(), Box<dyn Error + Send + Sync>> {
-                while feed.advance()?.is_some() {}
-                Ok(())
-            })
-            .map_err(|e| e.to_string())?;
-            row(&format!("all, file {}", number + 1), *bytes, start.elapsed().as_secs_f64());
-        }
-        let path = folder.path().join(&files[0].path);
-        let start = Instant::now();
-        let slice = Rows::open(&path, Position::default())?.slice(usize::MAX)?;
-        row("read and decompress", size[0], start.elapsed().as_secs_f64());
-        let texts: Vec<String> = slice.texts.into_iter().flatten().collect();
-        let start = Instant::now();
-        let clean: Vec<String> = pool.install(|| texts.par_iter().map(|text| normalise(text)).collect());
-        row("normalise", size[0], start.elapsed().as_secs_f64());
-        let start = Instant::now();
-        pool.install(|| clean.par_iter().try_for_each(|text| tokenizer.encode(text).map(drop)))?;
-        row("encode", size[0], start.elapsed().as_secs_f64());
+        measured.parts.extend(whole(&files, &sizes, folder.path(), threads)?);
+    }
+    for threads in [1, rayon::current_num_threads()] {
+        measured.parts.extend(parts(&folder.path().join(&files[0].path), sizes[0], threads)?);
     }
     println!(
-        "{name}: two files of {:.0} MB of text, snappy, slices of {:.0} MB\n",
-        size[0] as f64 / 1e6,
-        SLICE as f64 / 1e6
+        "{}: two files of {:.0} MB of text, snappy, slices of {:.0} MB\n",
+        measured.text,
+        measured.file_bytes as f64 / 1e6,
+        measured.slice as f64 / 1e6
     );
-    print!("{}", table.to_text(100));
+    print!("{}", streaming::table(&measured).to_text(110));
+    if let Some(directory) = std::env::args().skip(1).find(|a| !a.starts_with('-')) {
+        let mut text = serde_json::to_vec_pretty(&measured)?;
+        text.push(b'\n');
+        write_atomic(&Path::new(&directory).join("stream.json"), &text)?;
+    }
     Ok(())
+}
+
+/// Every file from Parquet to chunks on disk; the second finds what the tokenizer remembers of the first.
+fn whole(files: &[File], sizes: &[usize], folder: &Path, threads: usize) -> Result<Vec<Part>, Box<dyn Error>> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+    let tokenizer = Tokenizer::load(Path::new(TOKENIZER))?;
+    let mut parts = Vec::new();
+    for (number, bytes) in sizes.iter().enumerate() {
+        let store = Store::new(None, folder.into());
+        let encode = {
+            let tokenizer = tokenizer.clone();
+            Arc::new(move |text: &str| tokenizer.encode(text).map_err(|e| e.to_string()))
+        };
+        let order = order(&files[number..=number], &store, folder, &tokenizer, threads)?;
+        let (mut feed, _) = Feed::open(order, encode)?;
+        let before = reset_peak_memory().then(peak_memory).flatten();
+        let start = Instant::now();
+        let advance = || -> Result<(), Box<dyn Error + Send + Sync>> {
+            while feed.advance()?.is_some() {}
+            Ok(())
+        };
+        pool.install(advance).map_err(|e| e.to_string())?;
+        let seconds = start.elapsed().as_secs_f64();
+        let memory = before.and_then(|before| Some([peak_memory()?, before]));
+        parts.push(Part { part: format!("all, file {}", number + 1), threads, bytes: *bytes as u64, seconds, memory });
+    }
+    Ok(parts)
+}
+
+/// The three parts that take the time, one after the other, each on all of a file.
+fn parts(path: &Path, bytes: usize, threads: usize) -> Result<Vec<Part>, Box<dyn Error>> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+    let tokenizer = Tokenizer::load(Path::new(TOKENIZER))?;
+    let mut parts = Vec::new();
+    let mut took = |part: &str, start: Instant, threads: usize| {
+        let seconds = start.elapsed().as_secs_f64();
+        parts.push(Part { part: part.to_owned(), threads, bytes: bytes as u64, seconds, memory: None });
+    };
+    let start = Instant::now();
+    let texts: Vec<String> =
+        Rows::open(path, Position::default())?.slice(usize::MAX)?.texts.into_iter().flatten().collect();
+    if threads == 1 {
+        took("read and decompress", start, 1);
+    }
+    let start = Instant::now();
+    let clean: Vec<String> = pool.install(|| texts.par_iter().map(|text| normalise(text)).collect());
+    took("normalise", start, threads);
+    // The first pass fills what the tokenizer remembers.
+    for pass in ["encode, first time", "encode"] {
+        let start = Instant::now();
+        pool.install(|| clean.par_iter().try_for_each(|text| tokenizer.encode(text).map(drop)))?;
+        took(pass, start, threads);
+    }
+    Ok(parts)
 }
 
 /// The Bangla texts, and what they are.
@@ -89,7 +122,9 @@ fn texts() -> Result<(String, Vec<String>), Box<dyn Error>> {
     let store = Store::new(mirror, std::env::temp_dir());
     let outcome = read(&Manifest::load(name)?, &store, &mut Progress::hidden(1))?;
     let texts = outcome.documents.into_iter().filter(|d| d.language == "bn").map(|d| d.text);
-    Ok((format!("Bangla of `{name}`"), texts.collect()))
+    let texts: Vec<String> = texts.collect();
+    let size = texts.iter().map(String::len).sum::<usize>() as f64 / 1e6;
+    Ok((format!("{size:.1} MB of Bangla of `{name}`, repeated"), texts))
 }
 
 /// Two files of the texts, repeated, in row groups of 1,000; and the bytes of text in each.

@@ -13,3 +13,10 @@ pub fn reset_peak_memory() -> bool {
     // 5 is the code for it (man 5 proc_pid_clear_refs).
     std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }
+
+/// The processor's name, where the system tells.
+pub fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}

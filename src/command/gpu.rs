@@ -97,7 +97,7 @@ impl GpuArgs {
         timed: Option<shikha::train::gpu::Timed>,
         log: Vec<String>,
     ) -> shikha::train::gpu::Record {
-        use shikha::train::gpu::{FORMAT, Hardware, Price, Record, processor, source, today};
+        use shikha::train::gpu::{FORMAT, Hardware, Price, Record, source, today};
         let price = self.price.zip(self.stated_by.clone());
         Record {
             format: FORMAT,
@@ -109,7 +109,7 @@ impl GpuArgs {
                 memory: info.memory,
                 cuda: info.cuda,
                 driver: info.driver,
-                processor: processor(),
+                processor: shikha::machine::processor(),
                 threads: rayon::current_num_threads(),
             },
             price: price.map(|(dollars_an_hour, stated_by)| Price { dollars_an_hour, stated_by }),

@@ -14,7 +14,7 @@ use crate::report::page::page;
 use crate::report::registry::{self, Kind, REGISTRY};
 use crate::report::{
     Ledger, Numbers, ReportError, Table, arbiter, arithmetic, consequence, cost, croissant, defects, efficiency, fill,
-    gpu, release, sources, speed, study,
+    gpu, release, sources, speed, streaming, study,
 };
 use crate::tokenizer::study::Release;
 use crate::train::Summary;
@@ -239,6 +239,9 @@ fn bench(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     drawn.readme.insert("speed", table.to_markdown());
     drawn.table("speed", table)?;
     drawn.numbers.speed(&ways, tokens);
+    let streamed = read_json(&root.join(BENCH).join("stream.json"))?;
+    drawn.numbers.streaming(&streamed);
+    drawn.table("stream", streaming::table(&streamed))?;
     drawn.table("ops", speed::ops(&text("ops.csv")?)?)
 }
 

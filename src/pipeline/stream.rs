@@ -10,7 +10,7 @@ use crate::corpus::prepare_documents;
 use crate::corpus::shard::Shard;
 use crate::corpus::source::{File, Manifest, Role, Source, Store, protected};
 use crate::corpus::split::is_held_out;
-use crate::corpus::stream::{Chunk, Cleaning, Feed, Order, Position, Progressed, Rows, Streamed, tokens_needed};
+use crate::corpus::stream::{Chunk, Cleaning, Feed, Order, Position, Progressed, Rows, SLICE, Streamed, tokens_needed};
 use crate::corpus::{CorpusError, Document, write_documents};
 use crate::progress::Progress;
 use crate::recipe::Recipe;
@@ -19,9 +19,6 @@ use crate::tokenizer::Tokenizer;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Bytes of text in a chunk: a second of encoding on a few cores, some 3 M tokens.
-const SLICE: usize = 32 << 20;
 
 /// The folder of a language's chunks.
 fn folder(root: &Path, language: &str) -> PathBuf {

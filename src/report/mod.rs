@@ -23,6 +23,7 @@ pub mod registry;
 pub mod release;
 mod sources;
 pub mod speed;
+pub mod streaming;
 pub mod study;
 mod table;
 

@@ -4,7 +4,7 @@
 use super::claims::number;
 use super::consequence::Consequence;
 use super::release::SET;
-use super::{Ledger, Measurements, ReportError, speed};
+use super::{Ledger, Measurements, ReportError, speed, streaming};
 use crate::arbiter::faults::{Kind, Score};
 use crate::corpus::balance::LanguageBalance;
 use crate::defects::meter::{Efficiency, Speed};
@@ -222,6 +222,20 @@ impl Numbers {
             self.put("speed.times-composed", format!("{:.1}", composed.median() / f32.median()));
             self.put("speed.bf16-times-f32", format!("{:.1}", f32.median() / bf16.median()));
             self.put("speed.apart", format!("{:.1e}", f32.apart(composed)));
+        }
+    }
+
+    /// `stream.…`: from Parquet to tokens, the files and threads of the measurement at their most.
+    pub fn streaming(&mut self, measured: &streaming::Streaming) {
+        self.put("stream.text", &measured.text);
+        self.put("stream.slice", format!("{:.0} MB", measured.slice as f64 / 1e6));
+        let whole = measured.parts.iter().filter(|part| part.memory.is_some());
+        if let Some(last) = whole.max_by_key(|part| part.threads) {
+            self.put("stream.threads", last.threads);
+            self.put("stream.megabytes", format!("{:.0}", last.bytes as f64 / 1e6));
+            self.put("stream.speed", format!("{:.0}", last.speed()));
+            let [peak, before] = last.memory.unwrap_or_default();
+            self.put("stream.memory", format!("{:.0} MB", peak.saturating_sub(before) as f64 / 1e6));
         }
     }
 

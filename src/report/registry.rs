@@ -257,6 +257,14 @@ pub const REGISTRY: &[Entry] = &[
         "report::gpu::kernels",
         TRAINING,
     ),
+    row(
+        T,
+        "stream",
+        "From Parquet to tokens while training goes on",
+        &["checkpoints/bench/stream.json"],
+        "report::streaming::table",
+        TRAINING,
+    ),
     row(T, "ops", "Each op beside its composed twin", &["checkpoints/bench/ops.csv"], "report::speed::ops", TRAINING),
 ];
 

@@ -15,5 +15,5 @@ mod rows;
 
 pub use batches::{Streamed, tokens_needed};
 pub use chunk::{Chunk, Position};
-pub use feed::{Cleaning, Feed, Order, Progressed};
+pub use feed::{Cleaning, Feed, Order, Progressed, SLICE};
 pub use rows::{Rows, Slice};

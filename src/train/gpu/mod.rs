@@ -3,7 +3,7 @@
 
 mod record;
 
-pub use record::{Checked, FORMAT, Hardware, Price, Record, Timed, peak_of, processor, source, today};
+pub use record::{Checked, FORMAT, Hardware, Price, Record, Timed, peak_of, source, today};
 
 use super::TrainError;
 use super::bench::Preset;
@@ -155,6 +155,7 @@ fn timed<B: Backend, T: Element>(
 mod tests {
     use super::*;
     use crate::artifact::Hash;
+    use crate::machine::processor;
     use crate::ops::cuda::Tally;
 
     #[test]

@@ -153,13 +153,6 @@ fn day(number: u64) -> String {
     format!("{year}-{month:02}-{:02}", rest + 1)
 }
 
-/// The processor's name, where the system tells.
-pub fn processor() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
