@@ -4,6 +4,7 @@
 #   cuda/build.sh          writes src/ops/cuda/ptx/
 #   cuda/build.sh --check  fails when what is committed is not what would be written
 set -eu
+export LC_ALL=C # one order of files and rows everywhere
 cd "$(dirname "$0")/.."
 cache="${SHIKHA_CUDA:-${XDG_CACHE_HOME:-$HOME/.cache}/shikha-cuda}"
 home="$cache/nvidia/cu13"
@@ -28,11 +29,14 @@ fetch() { # name, file, checksum
   echo "$3  $at" | sha256sum --check --quiet
 }
 
-if [ ! -x "$home/bin/nvcc" ]; then
+# Says what lies unpacked in the cache; written last, so that one that was cut short is unpacked again.
+stamp="$cache/unpacked"
+if [ "$(cat "$stamp" 2>/dev/null)" != "$(echo "$packages")" ]; then
   mkdir -p "$cache"
   echo "$packages" | while read -r name file sum; do
     [ -z "$name" ] || { fetch "$name" "$file" "$sum"; unzip -q -o "$cache/$file" -d "$cache"; }
   done
+  echo "$packages" >"$stamp"
 fi
 PATH="$home/bin:$PATH"
 
@@ -41,9 +45,6 @@ trap 'rm -rf "$out"' EXIT
 for source in src/ops/cuda/*.cu; do
   nvcc -ptx -arch=compute_80 -std=c++17 -o "$out/$(basename "$source" .cu).ptx" "$source"
 done
-# The sources that the PTX is of: a test compares, with no compiler at hand.
-(cd src/ops/cuda && sha256sum ./*.cu ./*.cuh) >"$out/sources.sha256"
-(cd "$out" && sha256sum ./*.ptx) >>"$out/sources.sha256"
 
 # One PTX serves both: the driver compiles it for the device; here ptxas does.
 echo "kernel,architecture,registers,stack bytes,spill store bytes,spill load bytes,static shared bytes" >"$out/resources.csv"
@@ -60,6 +61,10 @@ for architecture in sm_80 sm_90; do
       }'
   done
 done | sort >>"$out/resources.csv"
+
+# The sources that all this is of: a test compares, with no compiler at hand.
+(cd src/ops/cuda && sha256sum ./*.cu ./*.cuh) >"$out/sources.sha256"
+(cd "$out" && sha256sum ./*.ptx ./resources.csv) >>"$out/sources.sha256"
 
 if [ "${1:-}" = --check ]; then
   diff -r "$out" src/ops/cuda/ptx

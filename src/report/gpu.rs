@@ -65,9 +65,9 @@ const TRAFFIC: &str = include_str!("../ops/cuda/traffic.csv");
 /// The architecture of H100 and H200.
 const ARCHITECTURE: &str = "sm_90";
 
-/// One row a kernel of the bf16 step: registers, spilled bytes and shared memory on an H100, as the assembler says,
-/// and the bytes that its threads ask for in a small step, counted on the processor, beside the fewest that memory must
-/// move. A number that several threads read counts for each; a GPU's caches serve all but the first.
+/// One row a kernel: registers, spilled bytes and static shared memory on an H100, as the assembler says, then the
+/// shared memory of one launch, the bytes that its threads ask for, counted on the processor, and the fewest that memory
+/// must move. A number that several threads read counts for each; a GPU's caches serve all but the first.
 ///
 /// # Errors
 /// [`ReportError::Table`] when a committed file is not as expected.
@@ -79,11 +79,21 @@ pub fn kernels() -> Result<Table, ReportError> {
         reader.records().map(row).collect::<csv::Result<_>>().map_err(|e| failed(e.to_string()))
     };
     let (resources, traffic) = (rows(RESOURCES)?, rows(TRAFFIC)?);
-    let header =
-        ["kernel", "registers", "spilled bytes", "static shared bytes", "bytes asked for", "fewest possible", "times"];
+    let header = [
+        "kernel",
+        "registers",
+        "spilled bytes",
+        "static shared bytes",
+        "shared bytes of the launch",
+        "bytes asked for",
+        "fewest possible",
+        "times",
+    ];
     let mut table = Table::new("kernels", &header);
     for line in &traffic {
-        let [kernel, moved, fewest] = &line[..] else { return Err(failed("traffic.csv has not 3 columns".to_owned())) };
+        let [kernel, shared, moved, fewest] = &line[..] else {
+            return Err(failed("traffic.csv has not 4 columns".to_owned()));
+        };
         let found = resources.iter().find(|row| row[0] == *kernel && row[1] == ARCHITECTURE);
         let found = found.ok_or_else(|| failed(format!("resources.csv has no `{kernel}` for {ARCHITECTURE}")))?;
         let number = |cell: &str| cell.parse::<f64>().map_err(|_| failed(format!("`{cell}` is no number")));
@@ -94,6 +104,7 @@ pub fn kernels() -> Result<Table, ReportError> {
             found[2].clone(),
             format!("{spilled:.0}"),
             found[6].clone(),
+            shared.clone(),
             moved.clone(),
             fewest.clone(),
         ];

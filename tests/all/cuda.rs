@@ -4,18 +4,20 @@
 
 #[path = "cuda/cpu.rs"]
 mod cpu;
+#[path = "cuda/faults.rs"]
+mod faults;
 #[path = "cuda/host.rs"]
 mod host;
 #[path = "cuda/model.rs"]
 mod model;
+#[path = "cuda/resources.rs"]
+mod resources;
 #[path = "cuda/train.rs"]
 mod train;
 
 use cpu::{Cpu, Hosts};
-use half::bf16;
-use host::{Host, compiler};
-use shikha::ops::cuda::check::{self, Case, single};
-use std::rc::Rc;
+use host::compiler;
+use shikha::ops::cuda::check::{self, Case};
 
 /// Orders of threads: forwards, backwards, shuffled.
 const ORDERS: [u32; 3] = [0, 1, 7];
@@ -117,5 +119,3 @@ fn without_a_gpu_one_line_says_so_and_the_processor_can_be_measured() {
     let unknown = String::from_utf8(bench(&["no-such-recipe"]).stderr).unwrap();
     assert!(unknown.contains("`bn-0.4b-h100`"), "{unknown}");
 }
-
-include!("cuda/faults.rs");

@@ -14,8 +14,10 @@ struct Settings {
 template <uint32_t N, typename G>
 __device__ void move(float *parameter, const G *gradient, float *first, float *second, bf16 *copy, uint64_t count,
                      const Step *step, Settings s) {
-    const float scale = step->gradient_scale, rate = s.rate * step->first_correction, correct = step->second_correction;
-    if (step->moves == 0) return;
+    const float scale = fetch<1>(&step->gradient_scale).at[0], moves = fetch<1>(&step->moves).at[0];
+    const float rate = s.rate * fetch<1>(&step->first_correction).at[0];
+    const float correct = fetch<1>(&step->second_correction).at[0];
+    if (moves == 0) return;
     const uint64_t stride = uint64_t(gridDim.x) * blockDim.x * N;
     for (uint64_t i = (uint64_t(blockIdx.x) * blockDim.x + threadIdx.x) * N; i < count; i += stride) {
         const Floats<N> g = load<N>(gradient + i);

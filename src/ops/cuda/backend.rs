@@ -132,6 +132,11 @@ impl Product {
     pub fn flops(&self) -> f64 {
         2.0 * self.sizes.iter().map(|size| *size as f64).product::<f64>()
     }
+
+    /// Bytes that the addresses of left factor, right factor and result are multiples of: powers of two up to 256.
+    pub fn alignments(&self) -> [u32; 3] {
+        [self.left.address, self.right.address, self.out].map(|address| 1 << address.trailing_zeros().min(8))
+    }
 }
 
 /// A linear layer with weights `[outputs, inputs]` on so many rows.
@@ -185,4 +190,25 @@ fn plain(address: u64) -> Factor {
 
 fn transposed(address: u64) -> Factor {
     Factor { address, transposed: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_as_aligned_as_it_is() {
+        let at = |left, right, out| Product {
+            left: plain(left),
+            right: transposed(right),
+            out,
+            sizes: [1; 3],
+            input: Kind::Bf16,
+            output: Kind::F32,
+            accumulate: false,
+        };
+        assert_eq!(at(0x1000, 0x1002, 0x1004).alignments(), [256, 2, 4]);
+        assert_eq!(at(0x1010, 0x1080, 0x1100).alignments(), [16, 128, 256]);
+        assert_eq!(at(0, 1, 0x30).alignments(), [256, 1, 16]);
+    }
 }

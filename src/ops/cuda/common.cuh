@@ -69,6 +69,12 @@ template <uint32_t N, typename T> __device__ inline void store(T *to, const Floa
     *reinterpret_cast<Packet<T, N> *>(to) = packet;
 }
 
+/// Writes one number to global memory, turned into its type.
+template <typename T, typename X> __device__ inline void put(T *to, X x) {
+    COUNT_WRITE(sizeof(T));
+    *to = x;
+}
+
 /// Whether `count` numbers from `from` on split into packets of N that lie as a packet must.
 template <uint32_t N, typename T> __device__ inline bool packs(size_t count, const T *from) {
     return count % N == 0 && reinterpret_cast<uintptr_t>(from) % (N * sizeof(T)) == 0;

@@ -71,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     double sum = 0;
     for (uint32_t i = threadIdx.x; i < rows; i += blockDim.x) sum += load<1>(losses + i).at[0];
     sum = block_sum(sum, shared_memory<double>());
-    if (threadIdx.x == 0) *total += sum;
+    if (threadIdx.x == 0) put(total, fetch<1>(total).at[0] + sum);
 }
 EXPORT(cross_entropy_total)
 

@@ -70,7 +70,7 @@ pub fn embedding_forward<T: Element>(ids: Place<u32>, table: Place<T>, out: Plac
 pub type PiecePlaces = [Place<u32>; 6];
 
 /// Adds the rows of `dout` to `dtable`; launches to run in order. `partial` is room for
-/// [`Pieces::partial_rows`] rows.
+/// exactly [`Pieces::partial_rows`] rows.
 pub fn embedding_backward<T: Element>(
     [order, starts, rows, slots, split_starts, split_rows]: PiecePlaces,
     dout: Place<T>,
@@ -85,7 +85,8 @@ pub fn embedding_backward<T: Element>(
     let first = launch!("embedding", kernel, pieces, order, starts, rows, slots, dout, dtable, partial, columns);
     // Of table and partial rows only those that have an id move: written once, and changed rows read before.
     let (lists, row) = (4 * (order.length + starts.length + rows.length + slots.length), 4 * width);
-    let moved = lists + dout.length * size_of::<T>() + pieces * row;
+    let alone = pieces.saturating_sub(partial.length / width.max(1));
+    let moved = lists + dout.length * size_of::<T>() + (pieces + alone) * row;
     let first = Launch { bytes: moved as u64, ..first };
     let kernel = "embedding_backward_rows".to_owned();
     let second = launch!("embedding", kernel, split_rows.length, partial, split_starts, split_rows, dtable, columns);

@@ -124,7 +124,7 @@ pub fn cross_entropy<L: Element, G: Element>(
 /// Adds Σ `losses` to the one number at `total`.
 pub fn cross_entropy_total(losses: Place<f32>, total: Place<f64>) -> Launch {
     let kernel = "cross_entropy_total".to_owned();
-    with_room(launch!("cross_entropy", kernel, 1, losses, total, losses.length as u32))
+    with_room(launch!("cross_entropy", kernel, 1, losses, total, losses.length as u32).changing(total))
 }
 
 /// Sums of squares that [`norm`] needs room for.
@@ -145,6 +145,8 @@ pub fn norm<G: Element>(
     let kernel = format!("norm_partial_{}", G::NAME);
     let first = launch!("norm", kernel, stretches, gradient, partial, gradient.length as u64);
     let finish = launch!("norm", "norm_finish".to_owned(), 1, partial, stretches as u32, step, limit, beta1, beta2);
+    // Of the step only the steps taken are read before they are written.
+    let finish = Launch { bytes: finish.bytes + size_of::<u64>() as u64, ..finish };
     [with_room(first), with_room(finish)]
 }
 
@@ -195,8 +197,9 @@ pub fn adamw<G: Element>(
     assert_eq!(lengths, (count, count, count), "lengths of an optimizer step");
     assert!(copy.is_none_or(count), "length of a copy");
     let (kernel, blocks) = (format!("adamw_{}", G::NAME), packets::<f32>(count));
-    launch!("adamw", kernel, blocks, parameter, gradient, first, second, copy, count as u64, step, settings)
-        .changing(parameter)
-        .changing(first)
-        .changing(second)
+    let launch =
+        launch!("adamw", kernel, blocks, parameter, gradient, first, second, copy, count as u64, step, settings);
+    // Norm and steps taken are not read.
+    let launch = Launch { bytes: launch.bytes - (size_of::<f64>() + size_of::<u64>()) as u64, ..launch };
+    launch.changing(parameter).changing(first).changing(second)
 }

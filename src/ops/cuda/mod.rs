@@ -4,6 +4,23 @@
 //! with what arguments, but not where: tests run it on the CPU through `host/shim.h`, a device runs the PTX
 //! that is committed under `ptx/`. Nothing here needs CUDA.
 
+/// Hands the names of the kernels' source files, without their ending, to a macro.
+macro_rules! kernel_files {
+    ($use:ident) => {
+        $use![
+            "adamw",
+            "attention_backward",
+            "attention_forward",
+            "cross_entropy",
+            "embedding",
+            "norm",
+            "rms_norm",
+            "rope",
+            "swiglu"
+        ]
+    };
+}
+
 mod attention;
 mod backend;
 pub mod check;
@@ -28,6 +45,12 @@ use std::marker::PhantomData;
 pub const THREADS: u32 = 256;
 /// Threads of a warp.
 pub const WARP: u32 = 32;
+
+macro_rules! names {
+    ($($file:literal),*) => { [$($file),*] };
+}
+/// The source files of kernels, without their ending.
+pub const KERNEL_FILES: [&str; 9] = kernel_files!(names);
 
 /// A number type that kernels store.
 pub trait Element: Pod {

@@ -20,25 +20,26 @@ template <typename G> __device__ void stretch(const G *gradient, double *partial
     const double sum = packs<WIDE<G>>(count, gradient) ? sum_of_squares<WIDE<G>>(gradient, first, end)
                                                        : sum_of_squares<1>(gradient, first, end);
     const double total = block_sum(sum, shared_memory<double>());
-    if (threadIdx.x == 0) partial[blockIdx.x] = total;
+    if (threadIdx.x == 0) put(partial + blockIdx.x, total);
 }
 
 /// One block: the norm of all `partial` sums, and the step that follows from it.
 extern "C" __global__ void __launch_bounds__(THREADS)
     norm_finish(const double *partial, uint32_t count, Step *step, double limit, double beta1, double beta2) {
     double sum = 0;
-    for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) sum += partial[i];
+    for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) sum += fetch<1>(partial + i).at[0];
     sum = block_sum(sum, shared_memory<double>());
     if (threadIdx.x != 0) return;
     const double norm = sqrt(sum);
     const bool finite = norm <= 1.7976931348623157e308; // false for NaN too
-    step->norm = norm;
-    step->moves = finite;
-    step->gradient_scale = finite ? (norm > limit ? limit / norm : 1) : 0;
-    step->taken += finite;
-    const double taken = step->taken;
-    step->first_correction = 1 / (1 - pow(beta1, taken));
-    step->second_correction = 1 / (1 - pow(beta2, taken));
+    const uint64_t steps = fetch<1>(&step->taken).at[0] + finite;
+    const double taken = steps;
+    put(&step->norm, norm);
+    put(&step->moves, finite);
+    put(&step->gradient_scale, finite ? (norm > limit ? limit / norm : 1) : 0);
+    put(&step->taken, steps);
+    put(&step->first_correction, 1 / (1 - pow(beta1, taken)));
+    put(&step->second_correction, 1 / (1 - pow(beta2, taken)));
 }
 EXPORT(norm_finish)
 

@@ -1,22 +1,10 @@
 //! The machine of these tests: kernels through the shim, memory of this process, plain products.
 
 use super::host::Host;
-use shikha::ops::cuda::{Backend, Kind, Launch, Product};
+use shikha::ops::cuda::{Backend, KERNEL_FILES, Kind, Launch, Product};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-const FILES: [&str; 9] = [
-    "adamw",
-    "attention_backward",
-    "attention_forward",
-    "cross_entropy",
-    "embedding",
-    "norm",
-    "rms_norm",
-    "rope",
-    "swiglu",
-];
 
 /// The kernels of every file, compiled when first used.
 pub struct Hosts(BTreeMap<&'static str, OnceCell<Host>>);
@@ -24,7 +12,7 @@ pub struct Hosts(BTreeMap<&'static str, OnceCell<Host>>);
 impl Hosts {
     /// The kernels as they are.
     pub fn new() -> Rc<Hosts> {
-        Rc::new(Hosts(FILES.map(|file| (file, OnceCell::new())).into()))
+        Rc::new(Hosts(KERNEL_FILES.map(|file| (file, OnceCell::new())).into()))
     }
 
     fn of(&self, file: &str) -> &Host {
@@ -38,15 +26,31 @@ impl Hosts {
 #[error("{0}")]
 pub struct Wrong(String);
 
+/// What a launch asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Traffic {
+    /// Bytes of shared memory of a block.
+    pub shared: u32,
+    /// Bytes of memory that its threads read and wrote.
+    pub moved: u64,
+    /// The fewest that must move.
+    pub fewest: u64,
+}
+
+/// A kernel's name without its number types and its width.
+pub fn family(kernel: &str) -> &str {
+    ["_32", "_64", "_128", "_bf16", "_f32"].iter().fold(kernel, |name, end| name.strip_suffix(end).unwrap_or(name))
+}
+
 /// Runs everything at once, the threads of a kernel in one order.
 pub struct Cpu {
     hosts: Rc<Hosts>,
-    /// The kernels of one file with a fault.
+    /// One kernel with a fault; all others run as they are.
     faulty: Option<(&'static str, Rc<Host>)>,
     order: u32,
     memory: Vec<Vec<u128>>,
-    /// By kernel: bytes moved, and the fewest that must be.
-    pub traffic: BTreeMap<String, [u64; 2]>,
+    /// Of the last launch of each kernel.
+    pub traffic: BTreeMap<String, Traffic>,
 }
 
 impl Cpu {
@@ -54,8 +58,8 @@ impl Cpu {
         Cpu { hosts: hosts.clone(), faulty: None, order, memory: Vec::new(), traffic: BTreeMap::new() }
     }
 
-    pub fn with_fault(self, file: &'static str, host: &Rc<Host>) -> Cpu {
-        Cpu { faulty: Some((file, host.clone())), ..self }
+    pub fn with_fault(self, kernel: &'static str, host: &Rc<Host>) -> Cpu {
+        Cpu { faulty: Some((kernel, host.clone())), ..self }
     }
 
     /// Whether bytes lie inside one of the buffers.
@@ -117,12 +121,12 @@ impl Backend for Cpu {
     }
 
     fn launch(&mut self, launch: &Launch) -> Result<(), Wrong> {
-        let faulty = self.faulty.as_ref().filter(|(file, _)| *file == launch.file);
+        let faulty = self.faulty.as_ref().filter(|(kernel, _)| *kernel == family(&launch.kernel));
         let host = faulty.map_or_else(|| self.hosts.of(launch.file), |(_, host)| host);
         host.run(launch, self.order).map_err(Wrong)?;
         let (read, written) = host.traffic();
-        let sums = self.traffic.entry(launch.kernel.clone()).or_default();
-        *sums = [sums[0] + read + written, sums[1] + launch.bytes];
+        let traffic = Traffic { shared: launch.shared, moved: read + written, fewest: launch.bytes };
+        self.traffic.insert(launch.kernel.clone(), traffic);
         Ok(())
     }
 

@@ -10,8 +10,8 @@ use std::ffi::c_void;
 /// Bytes that a product may use beside its factors, as NVIDIA advises for Hopper.
 const WORKSPACE: usize = 32 << 20;
 
-/// Everything of a product but its addresses.
-type Shape = ([usize; 3], [bool; 2], Kind, Kind);
+/// Everything of a product that its way depends on: of its addresses, only how they are aligned.
+type Shape = ([usize; 3], [bool; 2], Kind, Kind, [u32; 3]);
 
 struct Plan {
     product: sys::cublasLtMatmulDesc_t,
@@ -62,7 +62,7 @@ impl Blas {
 
     pub(super) fn multiply(&mut self, product: &Product, stream: &CudaStream) -> Result<(), DeviceError> {
         let Product { left, right, out, sizes, input, output, accumulate } = *product;
-        let shape = (sizes, [left.transposed, right.transposed], input, output);
+        let shape = (sizes, [left.transposed, right.transposed], input, output, product.alignments());
         let plan = match self.plans.entry(shape) {
             std::collections::hash_map::Entry::Occupied(found) => found.into_mut(),
             std::collections::hash_map::Entry::Vacant(empty) => {
@@ -100,7 +100,7 @@ impl Blas {
 fn plan(
     handle: sys::cublasLtHandle_t,
     preference: sys::cublasLtMatmulPreference_t,
-    &([rows, inner, columns], [left, right], input, output): &Shape,
+    &([rows, inner, columns], [left, right], input, output, aligned): &Shape,
 ) -> Result<Plan, lt::CublasError> {
     let layout = |of: Kind, long: usize, count: usize| {
         lt::create_matrix_layout(kind(of), long as u64, count as u64, long as i64)
@@ -119,9 +119,26 @@ fn plan(
             let operation = i32::from(turned); // CUBLAS_OP_N is 0, CUBLAS_OP_T is 1
             lt::set_matmul_desc_attribute(product, attribute, pointer(&operation), size_of::<i32>())?;
         }
+        align(preference, aligned)?;
         let found = lt::get_matmul_algo_heuristic(handle, product, first, second, out, out, preference)?;
         Ok(Plan { product, first, second, out, way: found.algo })
     }
+}
+
+/// Tells how left factor, right factor and result are aligned; otherwise cuBLASLt takes them to lie at multiples of 256
+/// bytes, which the tensors of a flat buffer do not.
+fn align(preference: sys::cublasLtMatmulPreference_t, [left, right, out]: [u32; 3]) -> Result<(), lt::CublasError> {
+    use sys::cublasLtMatmulPreferenceAttributes_t as Attribute;
+    for (attribute, bytes) in [
+        (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, right),
+        (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, left),
+        (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, out),
+        (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, out),
+    ] {
+        // SAFETY: an open preference, and a number of the size that is said.
+        unsafe { lt::set_matmul_pref_attribute(preference, attribute, pointer(&bytes), size_of::<u32>())? };
+    }
+    Ok(())
 }
 
 impl Drop for Blas {

@@ -1,7 +1,7 @@
 //! The committed PTX, compiled by the driver when a kernel of it is first asked for.
 
 use super::{DeviceError, refused};
-use crate::ops::cuda::Launch;
+use crate::ops::cuda::{KERNEL_FILES, Launch};
 use cudarc::driver::{result, sys};
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -9,17 +9,7 @@ use std::ffi::CString;
 macro_rules! ptx {
     ($($file:literal),*) => { [$(($file, include_str!(concat!("../ptx/", $file, ".ptx")))),*] };
 }
-const PTX: [(&str, &str); 9] = ptx![
-    "adamw",
-    "attention_backward",
-    "attention_forward",
-    "cross_entropy",
-    "embedding",
-    "norm",
-    "rms_norm",
-    "rope",
-    "swiglu"
-];
+const PTX: [(&str, &str); KERNEL_FILES.len()] = kernel_files!(ptx);
 
 /// Shared memory that every kernel may have without being allowed more.
 const PLAIN_SHARED: u32 = 48 << 10;
