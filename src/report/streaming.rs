@@ -73,6 +73,6 @@ mod tests {
         let parts = vec![part(2.0, Some([150_000_000, 30_000_000])), part(0.5, None)];
         let rows = table(&Streaming { parts, ..Streaming::default() }).to_csv().unwrap();
         let lines: Vec<&str> = rows.lines().skip(1).collect();
-        assert_eq!(lines, ["all,2,200,100,10.0,150,120", "all,2,200,400,2.5,,"]);
+        assert_eq!(lines, ["all,2,200,100,10.0,150,120", "all,2,200,400,2.5,\"\",\"\""]);
     }
 }
