@@ -82,7 +82,8 @@ fn whole(files: &[File], sizes: &[usize], folder: &Path, threads: usize) -> Resu
         };
         pool.install(advance).map_err(|e| e.to_string())?;
         let seconds = start.elapsed().as_secs_f64();
-        let memory = before.and_then(|before| Some([peak_memory()?, before]));
+        // The second takes what the first has given back.
+        let memory = before.filter(|_| number == 0).and_then(|before| Some([peak_memory()?, before]));
         parts.push(Part { part: format!("all, file {}", number + 1), threads, bytes: *bytes as u64, seconds, memory });
     }
     Ok(parts)

@@ -90,7 +90,7 @@ impl RunDir {
             Err(TryLockError::WouldBlock) => return Err(ArtifactError::InUse(root.to_path_buf())),
             Err(TryLockError::Error(e)) => return Err(FileError::at("lock", &hold_path)(e).into()),
         }
-        remove_partial(root, 1)?;
+        remove_partial(root, 2)?;
         Ok(RunDir { root: root.to_path_buf(), ledger: read_ledger(root)?, force, _hold: hold })
     }
 
@@ -270,12 +270,14 @@ mod tests {
     fn rubbish_of_a_killed_write_is_cleared_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
         let shards = dir.path().join("shards");
-        std::fs::create_dir(&shards).unwrap();
-        for path in [dir.path().join(".partial-x"), shards.join(".partial-y"), shards.join("whole")] {
+        std::fs::create_dir_all(shards.join("bn")).unwrap();
+        for path in [".partial-x", "shards/.partial-y", "shards/bn/.partial-z", "shards/whole"] {
+            let path = dir.path().join(path);
             std::fs::write(path, b"x").unwrap();
         }
         let held = RunDir::open(dir.path(), false).unwrap();
         assert!(!held.path(".partial-x").exists() && !held.path("shards/.partial-y").exists());
+        assert!(!held.path("shards/bn/.partial-z").exists());
         assert!(held.path("shards/whole").exists());
     }
 }

@@ -225,7 +225,7 @@ impl Numbers {
         }
     }
 
-    /// `stream.…`: from Parquet to tokens, the files and threads of the measurement at their most.
+    /// `stream.…`: from Parquet to tokens, the first file with the most threads.
     pub fn streaming(&mut self, measured: &streaming::Streaming) {
         self.put("stream.text", &measured.text);
         self.put("stream.slice", format!("{:.0} MB", measured.slice as f64 / 1e6));

@@ -32,7 +32,7 @@ pub struct Part {
     /// Seconds it took.
     pub seconds: f64,
     /// The largest resident set meanwhile, in bytes, of which so much was there before; absent where the system does
-    /// not tell, and for parts that hold all of the text.
+    /// not tell, and where memory was taken already or all of the text is held.
     pub memory: Option<[u64; 2]>,
 }
 
