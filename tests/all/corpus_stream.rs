@@ -435,7 +435,8 @@ fn a_recipe_trains_on_streamed_text_and_goes_on_after_a_stop() {
     recipe.corpus.manifest = folder.path().join("web.toml").to_str().unwrap().to_owned();
     recipe.mix = BTreeMap::from([("bn".to_owned(), 1.0)]);
     (recipe.model.layers, recipe.model.hidden, recipe.model.context) = (1, 16, 32);
-    (recipe.train.steps, recipe.train.warmup_steps, recipe.train.validate_every) = (6, 1, 6);
+    (recipe.train.steps, recipe.train.warmup_steps, recipe.train.validate_every) = (60, 1, 60);
+    recipe.train.checkpoint_every = 10;
     let run = |recipe: &Recipe, name: &str| {
         let options = Options {
             run_dir: Some(folder.path().join(name)),
@@ -456,7 +457,36 @@ fn a_recipe_trains_on_streamed_text_and_goes_on_after_a_stop() {
         text.lines().map(loss).collect::<Vec<_>>()
     };
     let whole = metrics("whole");
-    assert_eq!(whole.len(), 6);
+    assert_eq!(whole.len(), 60);
+    // The program, killed in training, and run again.
+    let path = folder.path().join("web-recipe.toml");
+    std::fs::write(&path, recipe.to_toml()).unwrap();
+    let program = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shikha"));
+        command.arg("train").arg(&path).arg("--run-dir").arg(folder.path().join("killed"));
+        command.arg("--mirror").arg(mirror.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let rows = || {
+        let text = std::fs::read_to_string(folder.path().join("killed/metrics.jsonl")).unwrap_or_default();
+        text.matches('\n').count()
+    };
+    // On a busy machine it may be at its end before it is met: then once more.
+    for _ in 0..10 {
+        let _ = std::fs::remove_dir_all(folder.path().join("killed"));
+        let mut child = program().spawn().unwrap();
+        while rows() < 3 && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = child.kill(); // SIGKILL
+        child.wait().unwrap();
+        if rows() < 60 {
+            break;
+        }
+    }
+    assert!((3..60).contains(&rows()), "killed in training, after {} steps", rows());
+    assert!(program().status().unwrap().success());
+    assert_eq!(metrics("killed"), whole);
     // Tokens and checkpoints are there already: a second call has nothing to do and changes nothing.
     run(&recipe, "whole").unwrap().train().unwrap();
     assert_eq!(metrics("whole"), whole);
