@@ -56,6 +56,8 @@ mod ops_refusals;
 mod paper;
 #[path = "all/pipeline.rs"]
 mod pipeline;
+#[path = "all/record.rs"]
+mod record;
 #[path = "all/report.rs"]
 mod report;
 #[path = "all/robust.rs"]

@@ -1,5 +1,6 @@
 //! `shikha bench gpu`: one command for a machine with an NVIDIA GPU.
 
+use super::record::PriceArgs;
 use clap::Args;
 use std::error::Error;
 use std::path::PathBuf;
@@ -16,23 +17,14 @@ pub struct GpuArgs {
     /// Number of the GPU
     #[arg(long, default_value_t = 0)]
     pub gpu: usize,
-    /// US$ for an hour of this machine
-    #[arg(long, requires = "stated_by", value_parser = price)]
-    pub price: Option<f64>,
-    /// Whose price that is, and of what date
-    #[arg(long)]
-    pub stated_by: Option<String>,
+    #[command(flatten)]
+    pub price: PriceArgs,
     /// Folder for the record
     #[arg(long, value_name = "DIR", default_value = "checkpoints/gpu")]
     pub store: PathBuf,
     /// Measure the processor where there is no GPU
     #[arg(long)]
     pub or_cpu: bool,
-}
-
-fn price(text: &str) -> Result<f64, String> {
-    let price = text.parse().map_err(|_| "not a number".to_owned())?;
-    if f64::is_finite(price) && price >= 0.0 { Ok(price) } else { Err("a price is a number from 0 up".to_owned()) }
 }
 
 /// Whether there is no GPU to use, rather than one that does something wrong.
@@ -48,10 +40,9 @@ impl GpuArgs {
     /// Checks, measures and writes the record; the reason when there is no GPU to use.
     #[cfg(feature = "cuda")]
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
-        use shikha::artifact::write_atomic;
         use shikha::ops::cuda::Device;
         use shikha::recipe::Recipe;
-        use shikha::train::gpu::{check_all, peak_of, time};
+        use shikha::train::gpu::{check_all, time};
         let recipe = Recipe::load(&self.recipe)?;
         let info = Device::open(self.gpu)?.info()?;
         let mut lines = Vec::new();
@@ -62,28 +53,26 @@ impl GpuArgs {
         log(format!("{}, compute capability {}, CUDA {}", info.name, info.capability, info.cuda));
         let checked = check_all(|| Device::open(self.gpu), &mut log);
         let timed = if checked.wrong.is_empty() {
-            let peak = peak_of(&info.name);
             let memory = |device: &mut Device| device.in_use();
-            let timed = time(Device::open(self.gpu)?, &recipe, self.steps, peak, memory, &mut log);
+            let timed = time(Device::open(self.gpu)?, &recipe, self.steps, memory, &mut log);
             timed.map_err(|error| log(format!("not timed: {error}"))).ok()
         } else {
             log("not timed: something is wrong".to_owned());
             None
         };
-        if let Some(timed) = &timed {
-            let share = timed.peak_share.map_or("not known".to_owned(), |share| format!("{:.1} %", 100.0 * share));
+        let mut record = self.record(info, checked, timed);
+        if let Some(timed) = &record.timed {
+            let share = record.peak_share(timed.flops_per_token, timed.tokens_per_second);
+            let share = share.map_or("not known".to_owned(), |share| format!("{:.1} %", 100.0 * share));
             let memory = [timed.memory, timed.planned_memory].map(|bytes| format!("{:.2} GB", bytes as f64 / 1e9));
             log(format!("{:.0} tokens/s, share of the peak {share}", timed.tokens_per_second));
             log(format!("{} in use, {} planned", memory[0], memory[1]));
         }
-        let record = self.record(info, checked, timed, lines);
-        let path = self.store.join(record.file_name());
-        let mut text = serde_json::to_vec_pretty(&record)?;
-        text.push(b'\n');
-        write_atomic(&path, &text)?;
-        println!("{}; `shikha figures` draws it", path.display());
-        match record.checked.wrong.first() {
-            Some(first) => Err(format!("{} things are wrong, the first: {first}", record.checked.wrong.len()).into()),
+        record.log = lines;
+        println!("{}; `shikha figures` draws it", record.save(&self.store)?.display());
+        let wrong = record.checked.map_or(Vec::new(), |checked| checked.wrong);
+        match wrong.first() {
+            Some(first) => Err(format!("{} things are wrong, the first: {first}", wrong.len()).into()),
             None => Ok(()),
         }
     }
@@ -92,30 +81,22 @@ impl GpuArgs {
     #[cfg(feature = "cuda")]
     fn record(
         &self,
-        info: shikha::ops::cuda::DeviceInfo,
-        checked: shikha::train::gpu::Checked,
-        timed: Option<shikha::train::gpu::Timed>,
-        log: Vec<String>,
-    ) -> shikha::train::gpu::Record {
-        use shikha::train::gpu::{FORMAT, Hardware, Price, Record, source, today};
-        let price = self.price.zip(self.stated_by.clone());
+        info: shikha::machine::GpuInfo,
+        checked: shikha::train::record::Checked,
+        timed: Option<shikha::train::record::Timed>,
+    ) -> shikha::train::record::Record {
+        use shikha::machine::{Hardware, clock, day_of, source};
+        use shikha::train::record::{FORMAT, Record};
         Record {
             format: FORMAT,
-            date: today(),
+            date: day_of(clock()),
             source: source(),
-            hardware: Hardware {
-                gpu: info.name,
-                capability: info.capability,
-                memory: info.memory,
-                cuda: info.cuda,
-                driver: info.driver,
-                processor: shikha::machine::processor(),
-                threads: rayon::current_num_threads(),
-            },
-            price: price.map(|(dollars_an_hour, stated_by)| Price { dollars_an_hour, stated_by }),
-            checked,
+            hardware: Hardware::here(Some(info)),
+            price: self.price.price(),
+            checked: Some(checked),
             timed,
-            log,
+            run: None,
+            log: Vec::new(),
         }
     }
 

@@ -9,6 +9,7 @@ mod figures;
 mod generate;
 mod gpu;
 mod plan;
+mod record;
 
 use clap::{Args, Parser, Subcommand};
 use shikha::pipeline::{Gpu, Options, Pipeline, stored_claims};
@@ -56,6 +57,8 @@ enum Command {
     /// Judge another framework's gradients, or measure the arbiter on its fault corpus
     #[command(subcommand)]
     Arbiter(arbiter::ArbiterCommand),
+    /// Record a finished run, with the machines it sat on and their price, as one file for the report
+    Record(record::RecordArgs),
     /// Run the catalogue of training defects, each with its control
     Defects(defects::DefectsArgs),
     /// What a recipe takes: operations, memory, hours and cost on a named device
@@ -181,6 +184,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         Command::Import(args) => args.run()?,
         Command::Figures(args) => print!("{}", args.run()?),
         Command::Keep(args) => print!("{}", args.run()?),
+        Command::Record(args) => print!("{}", args.run()?),
         Command::Arbiter(command) => command.run()?,
         Command::Defects(args) => args.run()?,
         Command::Plan(args) => args.run()?,

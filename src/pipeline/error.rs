@@ -91,6 +91,28 @@ pub enum PipelineError {
         /// The directory.
         directory: PathBuf,
     },
+    /// Only a finished run has a record.
+    #[error(
+        "{}: {done} of {steps} steps are done; finish it with `shikha resume {}` before it is recorded",
+        directory.display(), directory.display()
+    )]
+    Unfinished {
+        /// The run directory.
+        directory: PathBuf,
+        /// Steps done.
+        done: u64,
+        /// Steps of its recipe.
+        steps: u64,
+    },
+    /// It was not noted where a run was trained.
+    #[error(
+        "{}: there is no sittings.json, so what it was trained on is not known; an earlier program trained it, train again with --force",
+        directory.display()
+    )]
+    NoSittings {
+        /// The run directory.
+        directory: PathBuf,
+    },
     /// Training was stopped from outside after saving.
     #[error("stopped at step {step} as asked; everything is saved, `shikha resume {run_dir}` goes on")]
     Interrupted {

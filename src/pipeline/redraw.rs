@@ -13,15 +13,15 @@ use crate::report::figure::{self, Figure};
 use crate::report::page::page;
 use crate::report::registry::{self, Kind, REGISTRY};
 use crate::report::{
-    Ledger, Numbers, ReportError, Table, arbiter, arithmetic, consequence, cost, croissant, defects, efficiency, fill,
-    gpu, release, sources, speed, streaming, study,
+    Ledger, Numbers, Table, arbiter, arithmetic, consequence, cost, croissant, defects, efficiency, fill, gpu, release,
+    runs, sources, speed, streaming, study,
 };
 use crate::tokenizer::study::Release;
 use crate::train::Summary;
 use crate::train::bench::Preset;
-use crate::train::gpu::{FORMAT, Record};
+use crate::train::record::Record;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const STUDY: &str = "checkpoints/fertility";
 const RELEASE: &str = "checkpoints/tokenizer";
@@ -54,7 +54,9 @@ pub fn redraw(root: &Path) -> Result<Drawn, PipelineError> {
     bench(root, &mut drawn)?;
     drawn.table("arithmetic", arithmetic(&ledger)?)?;
     drawn.table("kernels", gpu::kernels()?)?;
-    drawn.table("gpu", gpu::table(&ledger, &gpu_records(root)?)?)?;
+    let records = records(root)?;
+    drawn.table("gpu", gpu::table(&ledger, &records)?)?;
+    drawn.table("runs", runs::table(&ledger, &records)?)?;
     drawn.table("registry", registry::table())?;
     drawn.table("sources", sources(&Manifest::load("small")?))?;
     for name in MANIFESTS {
@@ -133,8 +135,8 @@ impl Stage {
     }
 }
 
-/// Every record of a GPU, by file name, which begins with the date.
-fn gpu_records(root: &Path) -> Result<Vec<Record>, PipelineError> {
+/// Every record of a GPU or of a run, by file name, which begins with the date.
+fn records(root: &Path) -> Result<Vec<Record>, PipelineError> {
     let folder = root.join(GPU);
     let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
     let mut paths = Vec::new();
@@ -142,18 +144,8 @@ fn gpu_records(root: &Path) -> Result<Vec<Record>, PipelineError> {
         paths.push(entry.map_err(FileError::at("read", &folder))?.path());
     }
     paths.sort();
-    paths
-        .iter()
-        .filter(|path| path.extension().is_some_and(|kind| kind == "json"))
-        .map(|path| {
-            let record: Record = read_json(path)?;
-            let (found, path) = (record.format, path.display());
-            let message =
-                format!("{path}: is of format {found}, this program reads format {FORMAT}; use a newer program");
-            let wrong = || ReportError::Table { name: "gpu".to_owned(), message };
-            if found == FORMAT { Ok(record) } else { Err(wrong().into()) }
-        })
-        .collect()
+    let is_record = |path: &&PathBuf| path.extension().is_some_and(|kind| kind == "json");
+    Ok(paths.iter().filter(is_record).map(|path| Record::load(path)).collect::<Result<_, _>>()?)
 }
 
 fn run(root: &Path, ledger: &Ledger, drawn: &mut Stage) -> Result<(), PipelineError> {
@@ -243,29 +235,4 @@ fn bench(root: &Path, drawn: &mut Stage) -> Result<(), PipelineError> {
     drawn.numbers.streaming(&streamed);
     drawn.table("stream", streaming::table(&streamed))?;
     drawn.table("ops", speed::ops(&text("ops.csv")?)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::artifact::Hash;
-
-    #[test]
-    fn a_record_of_another_format_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let hardware = serde_json::json!({ "gpu": "H100", "capability": "9.0", "memory": 1, "cuda": "13.0", "driver": null,
-            "processor": null, "threads": 2 });
-        let write = |format: u32| {
-            let record = serde_json::json!({ "format": format, "date": "2026-12-02", "source": Hash::default(),
-                "hardware": hardware, "price": null, "checked": { "kernels": {}, "gradients": {}, "wrong": [] },
-                "timed": null, "log": [] });
-            let directory = folder.path().join(GPU);
-            std::fs::create_dir_all(&directory).unwrap();
-            std::fs::write(directory.join("a.json"), record.to_string()).unwrap();
-            gpu_records(folder.path())
-        };
-        assert_eq!(write(FORMAT).unwrap().len(), 1);
-        let message = write(FORMAT + 1).unwrap_err().to_string();
-        assert!(message.contains("a.json") && message.contains("use a newer program"), "{message}");
-    }
 }

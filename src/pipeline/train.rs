@@ -5,16 +5,18 @@ use super::{Context, Gpu, Pipeline, PipelineError, part, program, stream};
 use crate::artifact::{Hash, hash_file};
 use crate::corpus::loader::{Batch, Batches, Loader, validation_windows};
 use crate::corpus::shard::Shard;
+use crate::machine::Hardware;
 use crate::model::{Config, Parameters};
 use crate::progress::Progress;
 use crate::recipe::Recipe;
 use crate::tokenizer::Tokenizer;
 use crate::train::{
     Checkpoint, Identity, Interrupt, MakeEngine, Outcome, Setup, Start, Summary, TrainError, checkpoint_dir, processor,
-    read_metrics, train_on,
+    read_metrics, sit_down, stand_up, train_on,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Instant;
 
 pub(super) const METRICS: &str = "metrics.jsonl";
 const ARBITER: &str = "arbiter.json";
@@ -96,8 +98,8 @@ impl Pipeline {
         let root = self.root().to_path_buf();
         let gpu = self.gpu;
         self.stage("train", inputs, &outputs, |context| match gpu {
-            Some(number) => run(context, &root, &identity, start, &on_gpu(number)),
-            None => run(context, &root, &identity, start, &processor),
+            Some(number) => run(context, &root, &identity, start, hardware(number)?, &on_gpu(number)),
+            None => run(context, &root, &identity, start, Hardware::here(None), &processor),
         })?;
         let rows = read_metrics(&root.join(METRICS))?;
         let parameters = Trained::load(&root)?.parameters.flat.len();
@@ -155,6 +157,19 @@ fn opened(_: usize) -> Result<(), TrainError> {
     Err(TrainError::NoCuda)
 }
 
+/// This machine with a GPU of it.
+#[cfg(feature = "cuda")]
+fn hardware(number: usize) -> Result<Hardware, TrainError> {
+    use crate::ops::cuda::Device;
+    let info = Device::open(number).and_then(|device| device.info());
+    Ok(Hardware::here(Some(info.map_err(|error| TrainError::Device(error.to_string()))?)))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn hardware(_: usize) -> Result<Hardware, TrainError> {
+    Err(TrainError::NoCuda)
+}
+
 /// Side of the matrix products that a GPU's peak is measured with.
 #[cfg(feature = "cuda")]
 const SIDE: usize = 8192;
@@ -181,6 +196,7 @@ fn run(
     root: &Path,
     identity: &Identity,
     start: Start,
+    hardware: Hardware,
     engine: &MakeEngine,
 ) -> Result<(), PipelineError> {
     let recipe = context.recipe;
@@ -202,10 +218,13 @@ fn run(
         directory: root,
         made_from: identity,
     };
+    sit_down(root, hardware, start == Start::Over)?;
+    let began = Instant::now();
     let mut progress = Progress::new("train", recipe.train.steps, "steps");
     let interrupt = Interrupt::from_signals();
     let outcome = train_on(engine, &setup, start, &interrupt, &mut progress);
     interrupt.disarm();
+    stand_up(root, began.elapsed().as_secs_f64())?;
     match outcome? {
         Outcome::Finished => {
             progress.finish(&format!("{} steps", recipe.train.steps));

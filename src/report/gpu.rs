@@ -3,14 +3,14 @@
 use super::{Ledger, ReportError, Table};
 use crate::recipe::Recipe;
 use crate::train::TrainError;
-use crate::train::gpu::Record;
 use crate::train::plan::{DEVICES, GOAL_HOURS, Plan};
+use crate::train::record::{Checked, Record};
 
 const RECIPE: &str = "bn-0.4b-h100";
 const DEVICE: &str = "h100";
 const NOT_MEASURED: &str = "not measured";
 
-/// One row for the abstract, one for the goal, and one for each record, or one that says that there is none.
+/// One row for the abstract, one for the goal, and one for each benchmark of a GPU, or one that says that there is none.
 ///
 /// # Errors
 /// [`ReportError::Ledger`] when the abstract's numbers or the large recipe cannot be had.
@@ -51,8 +51,12 @@ pub fn table(ledger: &Ledger, records: &[Record]) -> Result<Table, ReportError> 
         String::new(),
         String::new(),
     ]);
-    records.iter().for_each(|record| row(measured(record, &plan)));
-    if records.is_empty() {
+    let mut none = true;
+    for (record, checked) in records.iter().filter_map(|record| Some((record, record.checked.as_ref()?))) {
+        row(measured(record, checked, &plan));
+        none = false;
+    }
+    if none {
         let mut cells = ["this program", "", "", "", "", "", "", ""].map(str::to_owned);
         cells[1..].iter_mut().for_each(|cell| *cell = NOT_MEASURED.to_owned());
         row(cells);
@@ -113,17 +117,17 @@ pub fn kernels() -> Result<Table, ReportError> {
     Ok(table)
 }
 
-fn measured(record: &Record, plan: &Plan) -> [String; 8] {
+fn measured(record: &Record, checked: &Checked, plan: &Plan) -> [String; 8] {
     let none = || NOT_MEASURED.to_owned();
     let timed = record.timed.as_ref();
     let hours = timed.filter(|t| t.recipe == RECIPE).map(|t| plan.tokens as f64 / t.tokens_per_second / 3600.0);
-    let checked = &record.checked;
+    let share = timed.and_then(|t| record.peak_share(t.flops_per_token, t.tokens_per_second));
     [
         timed.map_or("this program".to_owned(), |t| format!("this program, `{}`", t.recipe)),
-        record.hardware.gpu.clone(),
+        record.hardware.name(),
         record.date.clone(),
         timed.map_or_else(none, |t| format!("{:.0}", t.tokens_per_second)),
-        timed.and_then(|t| t.peak_share).map_or_else(none, |share| format!("{:.1} %", 100.0 * share)),
+        share.map_or_else(none, |share| format!("{:.1} %", 100.0 * share)),
         hours.map_or_else(none, |hours| format!("{hours:.2}")),
         hours
             .zip(record.price.as_ref())
@@ -139,17 +143,16 @@ fn measured(record: &Record, plan: &Plan) -> [String; 8] {
 mod tests {
     use super::*;
     use crate::artifact::Hash;
-    use crate::train::gpu::{Checked, Hardware, Price, Timed};
+    use crate::machine::{GpuInfo, Hardware};
+    use crate::train::record::{FORMAT, Price, Timed};
 
     fn record() -> Record {
-        let hardware = Hardware {
-            gpu: "NVIDIA H100 80GB HBM3".to_owned(),
+        let gpu = GpuInfo {
+            name: "NVIDIA H100 80GB HBM3".to_owned(),
             capability: "9.0".to_owned(),
             memory: 80 << 30,
             cuda: "13.0".to_owned(),
             driver: Some("580.1".to_owned()),
-            processor: None,
-            threads: 16,
         };
         let timed = Timed {
             recipe: RECIPE.to_owned(),
@@ -159,19 +162,18 @@ mod tests {
             losses: vec![11.0],
             tokens_per_second: 200_000.0,
             flops_per_token: 2.7e9,
-            peak: Some(989e12),
-            peak_share: Some(0.55),
             memory: 1,
             planned_memory: 1,
         };
         Record {
-            format: 1,
+            format: FORMAT,
             date: "2027-01-02".to_owned(),
             source: Hash([0; 32]),
-            hardware,
+            hardware: Hardware { gpu: Some(gpu), processor: None, threads: 16 },
             price: Some(Price { dollars_an_hour: 3.0, stated_by: "a cloud, 2027-01-01".to_owned() }),
-            checked: Checked { kernels: [("norm".to_owned(), 1e-6)].into(), gradients: [].into(), wrong: vec![] },
+            checked: Some(Checked { kernels: [("norm".to_owned(), 1e-6)].into(), gradients: [].into(), wrong: vec![] }),
             timed: Some(timed),
+            run: None,
             log: vec![],
         }
     }
@@ -184,7 +186,7 @@ mod tests {
         assert!(empty.ends_with(&format!("this program{}\n", ",not measured".repeat(7))), "{empty}");
         let with = table(&ledger, &[record()]).unwrap().to_csv().unwrap();
         let last = with.lines().last().unwrap();
-        assert!(last.contains("NVIDIA H100 80GB HBM3,2027-01-02,200000,55.0 %,2.78,"), "{last}");
+        assert!(last.contains("NVIDIA H100 80GB HBM3,2027-01-02,200000,54.6 %,2.78,"), "{last}");
         assert!(last.contains("8.33 (a cloud, 2027-01-01)") && last.contains("1 cases right"), "{last}");
         assert!(!with.contains(NOT_MEASURED));
     }

@@ -21,6 +21,7 @@ mod numbers;
 pub mod page;
 pub mod registry;
 pub mod release;
+pub mod runs;
 mod sources;
 pub mod speed;
 pub mod streaming;

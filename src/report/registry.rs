@@ -251,6 +251,14 @@ pub const REGISTRY: &[Entry] = &[
     ),
     row(
         T,
+        "runs",
+        "Whole runs beside the reported",
+        &["paper/claims.toml", "checkpoints/gpu"],
+        "report::runs::table",
+        TRAINING,
+    ),
+    row(
+        T,
         "kernels",
         "What each kernel takes of a GPU, and the bytes its threads ask for",
         &["src/ops/cuda/ptx/resources.csv", "src/ops/cuda/traffic.csv"],

@@ -108,6 +108,22 @@ pub enum TrainError {
         /// What is wrong.
         message: String,
     },
+    /// A record does not say what it said.
+    #[error("{}: {message}; take the record from where it was made, or use the program that wrote it", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
+    /// The list of sittings does not parse.
+    #[error("{}: {message}; it says which machines a run sat on, delete it and that is not known", path.display())]
+    Sittings {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
     /// The parameters or moments are no numbers any more: saving them would push out a good checkpoint.
     #[error(
         "step {step}: a parameter or moment is not finite, so this state is not saved; lower train.learning_rate, \

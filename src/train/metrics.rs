@@ -52,6 +52,9 @@ pub struct Machine {
     /// Peak resident memory so far in bytes, where the system tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// When the step ended, in seconds since 1970 by the machine's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<u64>,
 }
 
 /// Appends rows; every row is a whole line.

@@ -12,7 +12,9 @@ mod interrupt;
 mod metrics;
 pub mod plan;
 mod preflight;
+pub mod record;
 mod schedule;
+mod sitting;
 mod spike;
 mod trainer;
 
@@ -25,4 +27,5 @@ pub use interrupt::Interrupt;
 pub use metrics::{Machine, Row, deterministic_hash, read_metrics};
 pub use preflight::preflight;
 pub use schedule::learning_rate;
+pub use sitting::{SITTINGS, Sitting, sit_down, sittings, stand_up};
 pub use trainer::{Outcome, Setup, Start, Summary, train, train_on};

@@ -24,6 +24,18 @@ pub const DEVICES: [Device; 4] = [
     Device { name: "rtx4090", peak: 165e12, source: "bf16 dense with f32 accumulation, NVIDIA Ada white paper" },
 ];
 
+/// The data sheet's peak of a GPU by its name; none for one that is not known, or has another socket.
+pub fn peak_of(gpu: &str) -> Option<f64> {
+    let gpu = gpu.to_ascii_lowercase();
+    let words: Vec<&str> = gpu.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    // Cards of the same name for other sockets have other peaks.
+    if words.iter().any(|word| ["pcie", "nvl"].contains(word)) {
+        return None;
+    }
+    let is_named = |name: &str| words.contains(&name) || words.windows(2).any(|pair| pair.concat() == name);
+    DEVICES.iter().find(|device| is_named(device.name)).map(|device| device.peak)
+}
+
 /// What a recipe takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -97,6 +109,15 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn peaks_are_found_by_the_name_a_driver_gives() {
+        assert_eq!(peak_of("NVIDIA H100 80GB HBM3"), Some(989e12));
+        assert_eq!(peak_of("NVIDIA GeForce RTX 4090"), Some(165e12));
+        for other in ["Tesla T4", "NVIDIA RTX A1000", "NVIDIA H100 PCIe", "NVIDIA H200 NVL"] {
+            assert_eq!(peak_of(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn the_plan_of_the_pocket_recipe_by_hand() {

@@ -9,6 +9,7 @@ use crate::arbiter::Numbers;
 use crate::arbiter::monitor::{self, Monitor};
 use crate::corpus::CorpusError;
 use crate::corpus::loader::{Batch, Batches};
+use crate::machine::clock;
 use crate::model::{Config, LossSum, Parameters, initialise};
 use crate::progress::Progress;
 use crate::recipe::TrainRecipe;
@@ -312,6 +313,7 @@ impl<'a> Run<'a> {
             gemm_peak_share,
             monitor_seconds: self.monitor.take_seconds(),
             memory_bytes: peak_memory(),
+            clock: Some(clock()),
         }
     }
 

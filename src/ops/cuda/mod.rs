@@ -33,7 +33,7 @@ mod tally;
 pub use attention::{Attention, WIDEST_HEAD, backward as attention_backward, forward as attention_forward};
 pub use backend::{Backend, Factor, Kind, Linear, Product};
 #[cfg(feature = "cuda")]
-pub use device::{Device, DeviceError, DeviceInfo};
+pub use device::{Device, DeviceError};
 pub use embedding::*;
 pub use launches::*;
 pub use tally::Tally;

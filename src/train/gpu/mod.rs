@@ -1,13 +1,10 @@
 //! What a GPU reaches: every kernel checked, a small model compared with f64, whole steps of a recipe's model timed.
 //! The result is a record, one file, that the report draws beside the reported speed.
 
-mod record;
-
-pub use record::{Checked, FORMAT, Hardware, Price, Record, Timed, peak_of, source, today};
-
 use super::TrainError;
 use super::bench::Preset;
 use super::plan::Plan;
+use super::record::{Checked, Timed};
 use crate::model::device::{Comparison, DeviceDecoder, Optimizer, Step, compare};
 use crate::model::{Config, Parameters, Window, initialise};
 use crate::ops::cuda::{Backend, Element, check};
@@ -80,7 +77,7 @@ fn small<B: Backend, T: Element>(
     }
 }
 
-/// Times `steps` whole steps of a recipe's model in its precision; `peak` is the device's, `memory` what is in use.
+/// Times `steps` whole steps of a recipe's model in its precision; `memory` tells what is in use.
 ///
 /// # Errors
 /// [`TrainError`] when the recipe's sizes do not fit together or the machine refuses.
@@ -88,13 +85,12 @@ pub fn time<B: Backend>(
     backend: B,
     recipe: &Recipe,
     steps: usize,
-    peak: Option<f64>,
     memory: impl Fn(&mut B) -> Result<u64, B::Error>,
     log: &mut dyn FnMut(String),
 ) -> Result<Timed, TrainError> {
     match recipe.train.precision {
-        Precision::F32 => timed::<B, f32>(backend, recipe, steps, peak, memory, log),
-        Precision::Bf16 => timed::<B, bf16>(backend, recipe, steps, peak, memory, log),
+        Precision::F32 => timed::<B, f32>(backend, recipe, steps, memory, log),
+        Precision::Bf16 => timed::<B, bf16>(backend, recipe, steps, memory, log),
     }
 }
 
@@ -102,7 +98,6 @@ fn timed<B: Backend, T: Element>(
     backend: B,
     recipe: &Recipe,
     steps: usize,
-    peak: Option<f64>,
     memory: impl Fn(&mut B) -> Result<u64, B::Error>,
     log: &mut dyn FnMut(String),
 ) -> Result<Timed, TrainError> {
@@ -144,8 +139,6 @@ fn timed<B: Backend, T: Element>(
         losses,
         tokens_per_second,
         flops_per_token: plan.flops_per_token,
-        peak,
-        peak_share: peak.map(|peak| plan.share(peak, tokens_per_second)),
         memory: memory(device.backend()).map_err(said)?,
         planned_memory: plan.device_memory[0].total(),
     })
@@ -154,9 +147,9 @@ fn timed<B: Backend, T: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifact::Hash;
-    use crate::machine::processor;
+    use crate::machine::{Hardware, clock, day_of, source};
     use crate::ops::cuda::Tally;
+    use crate::train::record::{FORMAT, Record};
 
     #[test]
     fn a_machine_that_computes_nothing_is_found_out_and_still_timed() {
@@ -164,26 +157,19 @@ mod tests {
         let checked = check_all(|| Ok(Tally::default()), &mut |line| lines.push(line));
         assert!(checked.kernels.is_empty() && checked.wrong.len() > 50, "{lines:?}");
         let recipe = Recipe::load("pocket").unwrap();
-        let timed = time(Tally::default(), &recipe, 2, Some(1e12), |t| Ok(t.bytes), &mut |_| {}).unwrap();
+        let timed = time(Tally::default(), &recipe, 2, |t| Ok(t.bytes), &mut |_| {}).unwrap();
         assert_eq!((timed.seconds.len(), timed.tokens_per_step), (2, 2048));
         let share = timed.memory as f64 / timed.planned_memory as f64;
         assert!((share - 1.0).abs() < 0.02, "{share}");
         let record = Record {
             format: FORMAT,
-            date: today(),
-            source: Hash([1; 32]),
-            hardware: Hardware {
-                gpu: "none".to_owned(),
-                capability: "0.0".to_owned(),
-                memory: 1,
-                cuda: "13.0".to_owned(),
-                driver: None,
-                processor: processor(),
-                threads: 2,
-            },
+            date: day_of(clock()),
+            source: source(),
+            hardware: Hardware::here(None),
             price: None,
-            checked,
+            checked: Some(checked),
             timed: Some(timed),
+            run: None,
             log: lines,
         };
         let text = serde_json::to_string(&record).unwrap();

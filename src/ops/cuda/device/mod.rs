@@ -11,6 +11,7 @@ use self::blas::Blas;
 use self::modules::Modules;
 use self::staging::Staging;
 use super::{Argument, Backend, Launch, Product};
+use crate::machine::GpuInfo;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::{CudaContext, CudaStream, sys};
 use std::ffi::c_void;
@@ -69,21 +70,6 @@ fn refused(action: &'static str) -> impl Fn(DriverError) -> DeviceError {
     move |error| DeviceError::Driver { action, message: error.to_string() }
 }
 
-/// What a GPU says about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeviceInfo {
-    /// Its name.
-    pub name: String,
-    /// Compute capability, as 9.0.
-    pub capability: String,
-    /// Bytes of its memory.
-    pub memory: u64,
-    /// CUDA version of the driver, as 13.0.
-    pub cuda: String,
-    /// Version of the driver, where the system tells.
-    pub driver: Option<String>,
-}
-
 /// A GPU with one stream.
 pub struct Device {
     allocated: Vec<u64>,
@@ -122,13 +108,13 @@ impl Device {
     ///
     /// # Errors
     /// [`DeviceError::Driver`].
-    pub fn info(&self) -> Result<DeviceInfo, DeviceError> {
+    pub fn info(&self) -> Result<GpuInfo, DeviceError> {
         let asked = refused("be asked about itself");
         let (major, minor) = self.context.compute_capability().map_err(&asked)?;
         let mut version = 0;
         // SAFETY: writes one number.
         unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(&asked)?;
-        Ok(DeviceInfo {
+        Ok(GpuInfo {
             name: self.context.name().map_err(&asked)?,
             capability: format!("{major}.{minor}"),
             memory: self.context.total_mem().map_err(&asked)? as u64,
