@@ -129,7 +129,7 @@ pub(super) fn expectation(absent: Option<&[bool]>, name: &str) -> Expectation {
 }
 
 /// All blocks run the same code, so of a larger model the first and the last stand for the rest.
-fn worth_asking(config: &Config, name: &str) -> bool {
+pub(super) fn worth_asking(config: &Config, name: &str) -> bool {
     let last = config.num_hidden_layers.saturating_sub(1);
     let block = |layer: usize| name.starts_with(&format!("model.layers.{layer}."));
     !name.starts_with("model.layers.") || block(0) || block(last)

@@ -88,15 +88,13 @@ impl<B: Backend, T: Element> DeviceDecoder<B, T> {
         let (count, rows, d) = (parameters.flat.len(), step.rows(), config.hidden_size);
         assert_eq!(count, Parameters::<f32>::count(config), "numbers of a model");
         let master = backend.place::<f32>(count)?;
-        backend.put(master, &parameters.flat)?;
         let (weights, copy) = if size_of::<T>() == size_of::<f32>() {
             (Place::new(master.address, count), Place::none())
         } else {
             let copy = backend.place::<bf16>(count)?;
-            let rounded: Vec<bf16> = parameters.flat.iter().map(|x| bf16::from_f32(*x)).collect();
-            backend.put(copy, &rounded)?;
             (Place::new(copy.address, count), copy)
         };
+        bring(&mut backend, master, copy, &parameters.flat)?;
         let wide = |backend: &mut B| backend.place::<T>(rows * d);
         let tables = rope_tables(&mut backend, config)?;
         let lists = [rows, rows + 1, rows, rows, step.partial_rows(), step.partial_rows()];
@@ -148,6 +146,24 @@ impl<B: Backend, T: Element> DeviceDecoder<B, T> {
     /// The device's.
     pub fn parameters(&mut self) -> Result<Vec<f32>, B::Error> {
         self.backend.get(self.master)
+    }
+
+    /// Brings other weights.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn set_parameters(&mut self, parameters: &[f32]) -> Result<(), B::Error> {
+        bring(&mut self.backend, self.master, self.copy, parameters)
+    }
+
+    /// Brings other weights of one tensor, by its place in [`Parameters::tensors`].
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn set_tensor(&mut self, index: usize, values: &[f32]) -> Result<(), B::Error> {
+        let Tensor { offset, .. } = self.tensors[index];
+        let copy = if self.copy.length == 0 { self.copy } else { self.copy.part(offset, values.len()) };
+        bring(&mut self.backend, self.master.part(offset, values.len()), copy, values)
     }
 
     /// The gradients; waits for them.
@@ -227,4 +243,14 @@ fn rope_tables<B: Backend>(backend: &mut B, config: &Config) -> Result<[Place<f3
         backend.put(*place, &numbers)?;
     }
     Ok(tables)
+}
+
+/// Weights, and their bf16 copy where there is one.
+fn bring<B: Backend>(backend: &mut B, master: Place<f32>, copy: Place<bf16>, weights: &[f32]) -> Result<(), B::Error> {
+    backend.put(master, weights)?;
+    if copy.length == 0 {
+        return Ok(());
+    }
+    let rounded: Vec<bf16> = weights.iter().map(|x| bf16::from_f32(*x)).collect();
+    backend.put(copy, &rounded)
 }

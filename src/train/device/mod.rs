@@ -1,9 +1,11 @@
 //! Training on a device: weights, moments and gradients stay there, and a step waits for its loss and norm alone.
 
+mod probe;
+
 use super::engine::{Engine, scale};
-use super::preflight::{absent, expectation, window};
+use super::preflight::window;
 use super::{Checkpoint, TrainError, learning_rate};
-use crate::arbiter::{ModelFault, Numbers, Parameter, Questions, Subject, Verdict, judge};
+use crate::arbiter::Verdict;
 use crate::corpus::loader::Batch;
 use crate::model::device::{DeviceDecoder, Optimizer, Step};
 use crate::model::{Config, LossSum, Parameters};
@@ -120,12 +122,9 @@ impl<B: Backend, T: Element> OnDevice<B, T> {
 }
 
 impl<B: Backend, T: Element> Engine for OnDevice<B, T> {
-    /// One backward pass of the device and a second one: *present*, *finite*, *non-zero* and *repeatable*.
-    fn verdict(&mut self, _: &Checkpoint, batch: &Batch) -> Result<Verdict, TrainError> {
+    fn verdict(&mut self, at: &Checkpoint, batch: &Batch) -> Result<Verdict, TrainError> {
         let batch = self.whole(batch)?;
-        let absent = absent(&self.config, &batch);
-        let questions = Questions { repeatable: true, ..Questions::presence_only() };
-        judge(&mut Asked { engine: self, batch, absent }, &questions).map_err(TrainError::Arbiter)
+        probe::verdict(self, at, batch)
     }
 
     fn accumulate(&mut self, at: &Checkpoint, batches: &[Batch]) -> Result<(LossSum, f64), TrainError> {
@@ -138,6 +137,7 @@ impl<B: Backend, T: Element> Engine for OnDevice<B, T> {
         let optimizer = Optimizer::of(&self.recipe, learning_rate(&self.recipe, at.state.step + 1));
         self.model.measure(&optimizer, at.state.updates).map_err(said::<B>)?;
         let nats = self.model.loss().map_err(said::<B>)?;
+        // Found by the same work that the loss waited for.
         let norm = self.model.moved().map_err(said::<B>)?.norm;
         Ok((LossSum { nats, tokens: batches.iter().map(Batch::counted).sum() }, norm))
     }
@@ -166,36 +166,5 @@ impl<B: Backend, T: Element> Engine for OnDevice<B, T> {
 
     fn peak(&self) -> f64 {
         self.peak
-    }
-}
-
-/// The model on the device, as the arbiter asks it.
-struct Asked<'a, B: Backend, T: Element> {
-    engine: &'a mut OnDevice<B, T>,
-    batch: Batch,
-    absent: Option<Vec<bool>>,
-}
-
-impl<B: Backend, T: Element> Subject for Asked<'_, B, T> {
-    fn parameters(&self) -> Vec<Parameter> {
-        let tensors = self.engine.gradients.tensors().iter();
-        let parameter = |name: &str, shape: &[usize]| {
-            Parameter::new(name, shape.to_vec()).expecting(expectation(self.absent.as_deref(), name))
-        };
-        tensors.map(|tensor| parameter(&tensor.name, &tensor.shape)).collect()
-    }
-
-    fn backward(&mut self) -> Result<f64, ModelFault> {
-        let OnDevice { model, gradients, .. } = &mut *self.engine;
-        let scale = scale(std::slice::from_ref(&self.batch));
-        model.begin()?;
-        model.forward_backward(window(&self.batch), scale as f32)?;
-        gradients.flat = model.gradients()?;
-        Ok(model.loss()? * scale)
-    }
-
-    fn gradient(&self, index: usize) -> Option<Numbers<'_>> {
-        let gradients = &self.engine.gradients;
-        Some(Numbers::F32(gradients.values(&gradients.tensors()[index])))
     }
 }
