@@ -48,7 +48,8 @@ fn products_of_bf16_numbers_train_as_those_of_f32() {
 
 fn measured(sizes: Sizes) -> Option<(f64, f64)> {
     let program = env!("CARGO_BIN_EXE_shikha").into();
-    let result = Child { program, precision: Precision::F32, recompute: false, steps: 1 }.run("bench-1m", &sizes).unwrap();
+    let result =
+        Child { program, precision: Precision::F32, recompute: false, steps: 1 }.run("bench-1m", &sizes).unwrap();
     Some((result.memory_bytes? as f64, result.parameters as f64))
 }
 
