@@ -30,6 +30,9 @@ pub struct TrainArgs {
     /// Precision of matrix products: `f32` or `bf16`
     #[arg(long, default_value = "f32", value_parser = precision)]
     dtype: Precision,
+    /// Compute activations again in the backward pass instead of keeping them
+    #[arg(long)]
+    recompute: bool,
     /// Steps
     #[arg(long, default_value_t = 20)]
     steps: usize,
@@ -102,7 +105,7 @@ impl TrainArgs {
     /// Prints a line a step and the speed as the last line.
     fn run(&self) -> Result<(), Box<dyn Error>> {
         let sizes = Sizes { time: self.time, batch: self.batch, width: self.width, vocabulary: self.vocabulary };
-        let preset = Preset::named(&self.preset)?.resized(&sizes)?;
+        let preset = Preset { recompute: self.recompute, ..Preset::named(&self.preset)?.resized(&sizes)? };
         let result = bench(&preset, self.dtype, self.steps.max(1))?;
         if self.json {
             println!("{}", serde_json::to_string(&result)?);
@@ -119,12 +122,13 @@ fn print(preset: &Preset, result: &BenchResult) {
     }
     let memory = result.memory_bytes.map_or("not measured".to_owned(), |b| format!("{:.0} MB", b as f64 / 1e6));
     println!(
-        "{}: {:.2} M parameters, batch {} x {}, {} products, {} threads, peak memory {memory}",
+        "{}: {:.2} M parameters, batch {} x {}, {} products, {}{} threads, peak memory {memory}",
         preset.name,
         result.parameters as f64 / 1e6,
         preset.batch,
         preset.time,
         result.precision.name(),
+        if preset.recompute { "recomputation, " } else { "" },
         rayon::current_num_threads(),
     );
     println!(
@@ -138,7 +142,8 @@ fn print(preset: &Preset, result: &BenchResult) {
 impl CostArgs {
     /// Measures each model in a process of its own, draws the curves and prints the table.
     fn run(&self) -> Result<(), Box<dyn Error>> {
-        let child = Child { program: std::env::current_exe()?, precision: self.dtype, steps: self.steps.max(2) };
+        let (program, steps) = (std::env::current_exe()?, self.steps.max(2));
+        let child = Child { program, precision: self.dtype, recompute: false, steps };
         let points = curve::measure(&Preset::named(&self.preset)?, &child)?;
         let table = cost::table(&points);
         print!("{}", table.to_text(118));

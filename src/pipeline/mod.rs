@@ -41,7 +41,7 @@ pub use train::Trained;
 use crate::artifact::{Hash, Made, RunDir, Stage, hash_bytes, hash_file, write_atomic};
 use crate::corpus::source::{Manifest, Store};
 use crate::error::FileError;
-use crate::recipe::{Recipe, RecipeError};
+use crate::recipe::Recipe;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -86,21 +86,16 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Opens the run directory of `recipe` and writes the resolved recipe into it.
+    /// Opens the run directory of `recipe` and writes the resolved recipe into it. What of the recipe does not hold
+    /// for text that is streamed is said on standard error.
     ///
     /// # Errors
     /// When the manifest is wrong, the directory cannot be held or written, or it holds checkpoints of
     /// another recipe (nothing is written then).
     pub fn open(recipe: Recipe, options: &Options) -> Result<Self, PipelineError> {
         let manifest = Manifest::load(&recipe.corpus.manifest)?;
-        if manifest.is_streamed() && recipe.tokenizer.file.is_none() {
-            return Err(PipelineError::Recipe(RecipeError::Value {
-                origin: recipe.name,
-                field: "tokenizer.file",
-                found: "not given".to_owned(),
-                expected: "a tokenizer that was trained before: text that is streamed is not there to train one on"
-                    .to_owned(),
-            }));
+        if manifest.is_streamed() {
+            stream::check(&recipe)?;
         }
         let gpu = options.gpu.map(train::usable).transpose()?.flatten();
         let root = options.run_dir.clone().unwrap_or_else(|| Path::new("runs").join(&recipe.name));

@@ -13,7 +13,7 @@ use crate::corpus::split::is_held_out;
 use crate::corpus::stream::{Chunk, Cleaning, Feed, Order, Position, Progressed, Rows, SLICE, Streamed, tokens_needed};
 use crate::corpus::{CorpusError, Document, write_documents};
 use crate::progress::Progress;
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, RecipeError};
 use crate::report::Table;
 use crate::tokenizer::Tokenizer;
 use std::collections::BTreeMap;
@@ -28,6 +28,28 @@ fn folder(root: &Path, language: &str) -> PathBuf {
 /// Bytes of each language's text that stand for it where not all of it is needed: to train the naive tokenizer, to
 /// count the balance, to evaluate.
 const SAMPLE: usize = 32 << 20;
+
+/// Refuses what streamed text cannot do without, and says what is not done to it: every recipe states a threshold for
+/// near-duplicates, but a text that is read once, while it is trained on, is never compared with all of itself.
+pub(super) fn check(recipe: &Recipe) -> Result<(), PipelineError> {
+    let Recipe { name, corpus, .. } = recipe;
+    if recipe.tokenizer.file.is_none() {
+        return Err(PipelineError::Recipe(RecipeError::Value {
+            origin: name.clone(),
+            field: "tokenizer.file",
+            found: "not given".to_owned(),
+            expected: "a tokenizer that was trained before: text that is streamed is not there to train one on"
+                .to_owned(),
+        }));
+    }
+    eprintln!(
+        "warning: recipe {name}: near-duplicates of the training text are not looked for, since it is streamed; \
+         `corpus.near_duplicate` = {} holds for its first {} MiB of each language, which it is measured on",
+        corpus.near_duplicate,
+        SAMPLE >> 20
+    );
+    Ok(())
+}
 
 /// Writes the first documents of each language, cleaned as those of any other manifest; what is held out of them is
 /// held out of training too.

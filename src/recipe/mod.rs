@@ -90,7 +90,8 @@ pub struct CorpusRecipe {
     /// Share of the documents held out, chosen by a hash of their text.
     pub held_out: f64,
     /// Documents whose sets of 5-character shingles have at least this Jaccard similarity are
-    /// near-duplicates, and only the first is kept.
+    /// near-duplicates, and only the first is kept. Text that is streamed is not compared with all of itself: there
+    /// it holds for the documents that stand for each language in measurements, and a warning says so.
     pub near_duplicate: f64,
     /// A training document that shares a window of this many words with held-out, parallel or
     /// evaluation text is dropped.

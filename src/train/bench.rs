@@ -19,6 +19,8 @@ pub struct Preset {
     pub batch: usize,
     /// Tokens in a window.
     pub time: usize,
+    /// Whether a block's activations are computed again in the backward pass instead of kept.
+    pub recompute: bool,
 }
 
 impl Preset {
@@ -45,16 +47,17 @@ impl Preset {
             tie_embeddings: false,
         };
         let name = if name == "bench-17m" { "bench-17m" } else { "bench-1m" };
-        Ok(Preset { name, config: Config::from_recipe(&recipe, 8192, 0)?, batch: 8, time: 256 })
+        Ok(Preset { name, config: Config::from_recipe(&recipe, 8192, 0)?, batch: 8, time: 256, recompute: false })
     }
 
-    /// A recipe's model and batch, with its whole vocabulary.
+    /// A recipe's model and batch, with its whole vocabulary, and with recomputation where the recipe asks for it.
     ///
     /// # Errors
     /// [`TrainError`] when the sizes do not fit together.
     pub fn of(recipe: &Recipe) -> Result<Self, TrainError> {
         let config = Config::from_recipe(&recipe.model, recipe.tokenizer.vocabulary, 0)?;
-        Ok(Preset { name: "recipe", config, batch: recipe.train.batch, time: recipe.model.context })
+        let recompute = recipe.train.recompute;
+        Ok(Preset { name: "recipe", config, batch: recipe.train.batch, time: recipe.model.context, recompute })
     }
 
     /// The preset with other sizes; a width keeps heads of 64 numbers and SwiGLU at 8/3 of it.
@@ -144,7 +147,7 @@ pub const LEARNING_RATE: f64 = 1e-4;
 /// [`TrainError`] when the preset does not fit together.
 pub fn bench(preset: &Preset, precision: Precision, steps: usize) -> Result<BenchResult, TrainError> {
     let program_bytes = peak_memory();
-    let mut decoder = Decoder::new(preset.config.clone(), false)?.with_precision(precision);
+    let mut decoder = Decoder::new(preset.config.clone(), preset.recompute)?.with_precision(precision);
     let mut parameters: Parameters<f32> = initialise(&preset.config, 1);
     let [mut gradients, mut first, mut second] = [(); 3].map(|()| parameters.zeros_like());
     let (mut losses, mut seconds) = (Vec::new(), Vec::new());

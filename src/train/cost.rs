@@ -37,6 +37,8 @@ pub struct Child {
     pub program: PathBuf,
     /// Precision of matrix products.
     pub precision: Precision,
+    /// Whether activations are computed again in the backward pass instead of kept.
+    pub recompute: bool,
     /// Steps.
     pub steps: usize,
 }
@@ -89,6 +91,7 @@ impl Child {
         let mut command = Command::new(&self.program);
         command.args(["bench", "train", "--json", "--preset", preset, "--dtype", self.precision.name()]);
         command.args(["--steps", &self.steps.to_string()]);
+        command.args(self.recompute.then_some("--recompute"));
         let options = [
             ("--time", sizes.time),
             ("--batch", sizes.batch),

@@ -119,6 +119,72 @@ fn a_lost_connection_is_continued_at_once_and_by_the_next_run() {
 }
 
 #[test]
+fn two_programs_that_want_one_file_download_it_once() {
+    let published = published();
+    let (address, server) = serve(published.mirror.path(), vec![Manner::Hesitates; 3]);
+    let source = &published.manifest.sources[0];
+    // Each has its own file handles, as each program has.
+    let get = || {
+        let store = Store::new(None, published.cache.path().into()).with_base_url(&address);
+        store.bytes(source, &source.files[0]).map(|bytes| hash_bytes(&bytes)).map_err(|e| e.to_string())
+    };
+    let found: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(get)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(found, vec![Ok(source.files[0].sha256); 3]);
+    drop(TcpStream::connect(address.trim_start_matches("http://")));
+    let asked = server.join().unwrap();
+    assert_eq!(asked.iter().map(|a| a.1).collect::<Vec<_>>(), [0], "the bytes are served once");
+    assert_eq!(published.cached(), (Some(published.size), None));
+    let folder = published.cache.path().join(format!("github.com/owner/texts/{COMMIT}/{PATH}"));
+    assert_eq!(std::fs::read_dir(folder.parent().unwrap()).unwrap().count(), 1, "nothing else lies beside it");
+}
+
+/// What another program, which holds the `.partial` and has 1,000 bytes of it, does before it ends.
+fn waited_for(published: &Published, ends: impl FnOnce(&Path)) -> Downloaded {
+    let path = published.cache.path().join(format!("github.com/owner/texts/{COMMIT}/{PATH}"));
+    let partial = path.with_file_name("act 1.txt.partial");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let content = std::fs::read(published.mirror.path().join(path.strip_prefix(published.cache.path()).unwrap()));
+    std::fs::write(&partial, &content.unwrap()[..1000]).unwrap();
+    let held = std::fs::File::open(&partial).unwrap();
+    held.lock().unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| published.download(vec![Manner::Honest]));
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(!waits.is_finished(), "it waits");
+        assert_eq!(published.cached(), (None, Some(1000)), "and changes nothing");
+        ends(&partial);
+        drop(held);
+        waits.join().unwrap()
+    })
+}
+
+#[test]
+fn what_another_program_leaves_is_continued_made_anew_or_taken() {
+    let asked = |asked: Vec<(String, usize)>| asked.into_iter().map(|a| a.1).collect::<Vec<_>>();
+    let published_size = |published: &Published, (requests, result): Downloaded| {
+        assert_eq!(result.map(|bytes| bytes.len()), Ok(published.size));
+        assert_eq!(published.cached(), (Some(published.size), None));
+        asked(requests)
+    };
+    let killed = published();
+    let downloaded = waited_for(&killed, |_| {});
+    assert_eq!(published_size(&killed, downloaded), [1000]);
+    let refused = published();
+    let downloaded = waited_for(&refused, |partial| std::fs::remove_file(partial).unwrap());
+    assert_eq!(published_size(&refused, downloaded), [0]);
+    let finished = published();
+    let content = format!("github.com/owner/texts/{COMMIT}/{PATH}");
+    let downloaded = waited_for(&finished, |partial| {
+        std::fs::copy(finished.mirror.path().join(content), partial).unwrap();
+        std::fs::rename(partial, partial.with_extension("")).unwrap();
+    });
+    assert!(published_size(&finished, downloaded).is_empty());
+}
+
+#[test]
 fn a_server_without_ranges_starts_over() {
     let published = published();
     let (asked, result) = published.download(vec![Manner::CutAfter(1000), Manner::NoRanges]);
@@ -218,6 +284,8 @@ fn no_server_is_an_error_that_says_what_to_do() {
 pub enum Manner {
     /// Sends it, from the byte that was asked for.
     Honest,
+    /// As honest, but only after a while.
+    Hesitates,
     /// As honest, but closes the connection after so many bytes.
     CutAfter(usize),
     /// Always sends the whole file, whatever was asked for.
@@ -308,6 +376,10 @@ fn response(folder: &Path, path: &str, from: usize, manner: Manner) -> (String, 
             packer.write_all(&vec![0; 64 << 20]).unwrap();
             let body = packer.finish().unwrap();
             (format!("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n", body.len()), body)
+        }
+        Manner::Hesitates => {
+            std::thread::sleep(Duration::from_millis(300));
+            response(folder, path, from, Manner::Honest)
         }
         Manner::Drips | Manner::EndlessHead => unreachable!("answered by themselves"),
         Manner::CutAfter(bytes) => {

@@ -1,4 +1,5 @@
-//! Streaming of Parquet text: positions, resuming, a server, damage; the files are made here of the pocket text.
+//! Streaming of Parquet text: positions, resuming, a server, damage; the files are made here of real Bangla text: that
+//! of a mirror folder, where `SHIKHA_MIRROR` names one, otherwise the pocket text.
 
 use crate::corpus_download::{Manner, serve};
 use parquet::basic::Compression;
@@ -10,33 +11,74 @@ use shikha::artifact::hash_bytes;
 use shikha::corpus::contamination::Protected;
 use shikha::corpus::loader::Batches;
 use shikha::corpus::normalise::normalise;
-use shikha::corpus::source::{Manifest, Store};
+use shikha::corpus::source::{Manifest, Store, read};
 use shikha::corpus::split::is_held_out;
 use shikha::corpus::stream::{Chunk, Cleaning, Feed, Order, Position, Rows, Streamed};
 use shikha::machine::{peak_memory, reset_peak_memory};
 use shikha::pipeline::{Options, Pipeline};
+use shikha::progress::Progress;
 use shikha::recipe::Recipe;
 use shikha::rng::Stream;
 use shikha::tokenizer::Tokenizer;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 const COMMIT: &str = "0123456789012345678901234567890123456789";
 const FOLDER: &str = "data/ben_Beng/train";
 
-/// Real Bangla documents, several sentences each, and some that hold nothing.
+/// Documents in a text, empty ones included: three files of them are published.
+const DOCUMENTS: usize = 334;
+/// Sources of the manifest `small` that a mirror's documents are of: poems and stories, chapters of novels, encyclopedia.
+const SOURCES: [&str; 3] = ["bn-lit-archive", "bn-lit-wip", "bn-wiki-blanck"];
+/// More bytes than a mirror's documents have.
+const MOST: usize = 2 << 20;
+
+/// Real Bangla documents, and some that hold nothing.
 fn documents() -> Vec<Option<String>> {
+    static DOCUMENTS: OnceLock<Vec<Option<String>>> = OnceLock::new();
+    DOCUMENTS.get_or_init(some_documents).clone()
+}
+
+fn some_documents() -> Vec<Option<String>> {
+    let mirror = std::env::var_os("SHIKHA_MIRROR").filter(|path| !path.is_empty());
+    let of = if mirror.is_some() { "a mirror" } else { "the program" };
+    let mut documents: Vec<_> = mirror.map_or_else(pocket, mirrored).into_iter().map(Some).collect();
+    let bytes: usize = documents.iter().flatten().map(String::len).sum();
+    println!("{} documents, {:.2} MB, of the text of {of}", documents.len(), bytes as f64 / 1e6);
+    assert_eq!(documents.len(), DOCUMENTS);
+    (documents[5], documents[100], documents[101]) = (None, Some("  ".to_owned()), None);
+    documents
+}
+
+/// The text that the program carries, several sentences a document.
+fn pocket() -> Vec<String> {
     let store = Store::new(None, "no-such-folder".into());
     let manifest = Manifest::load("pocket").unwrap();
     let bytes = store.bytes(&manifest.sources[0], &manifest.sources[0].files[0]).unwrap();
     let lines: Vec<&str> = std::str::from_utf8(&bytes).unwrap().lines().collect();
-    let mut documents: Vec<_> = lines.chunks(3).map(|lines| Some(lines.join("\n"))).collect();
-    (documents[5], documents[100], documents[101]) = (None, Some("  ".to_owned()), None);
-    documents
+    lines.chunks(3).map(|lines| lines.join("\n")).collect()
+}
+
+/// Documents of a mirror as they are, as many of each source and from all over it.
+fn mirrored(mirror: OsString) -> Vec<String> {
+    let store = Store::new(Some(mirror.into()), "no-such-folder".into());
+    let mut chosen = Vec::new();
+    for (number, id) in SOURCES.into_iter().enumerate() {
+        let mut manifest = Manifest::load("small").unwrap();
+        manifest.sources.retain(|source| source.id == id);
+        let found = read(&manifest, &store, &mut Progress::hidden(1)).unwrap().documents;
+        let count = (DOCUMENTS - chosen.len()) / (SOURCES.len() - number);
+        assert!(found.len() >= count, "{} documents of {id}", found.len());
+        let step = found.len() / count;
+        chosen.extend(found.into_iter().step_by(step).take(count).map(|document| document.text));
+    }
+    assert!(chosen.iter().map(String::len).sum::<usize>() < MOST);
+    chosen
 }
 
 /// Parquet with `rows` rows in a group and two columns, as the public corpora have more than one.
@@ -44,6 +86,8 @@ fn write(path: &Path, texts: &[Option<String>], rows: usize, compression: Compre
     let schema = "message m { required binary id (STRING); optional binary text (STRING); }";
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let properties = WriterProperties::builder().set_compression(compression).set_data_page_row_count_limit(7);
+    // A writer looks at the limits of a page, rows and a megabyte, after so many rows only.
+    let properties = properties.set_write_batch_size(1);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let file = std::fs::File::create(path).unwrap();
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build())).unwrap();
@@ -288,10 +332,14 @@ fn the_process_whose_memory_is_bounded() {
     println!("GROWN {}", before.map_or(0, |before| peak_memory().unwrap_or(0).saturating_sub(before)));
 }
 
-#[test]
-fn memory_does_not_grow_with_the_text_nor_with_a_row_group() {
-    const TEXT: usize = 48 << 20;
-    let base: String = documents().into_iter().flatten().take(10).collect();
+/// Bytes of text that is streamed to see what that takes.
+const TEXT: usize = 48 << 20;
+
+/// Bytes by which memory grows while [`TEXT`] bytes in documents of some size are streamed from one row group.
+fn grown(document: usize) -> usize {
+    let base: String = documents().into_iter().flatten().collect();
+    let base: String =
+        base.chars().cycle().scan(0, |bytes, c| (*bytes < document).then(|| (*bytes += c.len_utf8(), c).1)).collect();
     // Each text once, so that no dictionary holds them all.
     let texts: Vec<_> = (0..TEXT / base.len()).map(|n| Some(format!("{n} {base}"))).collect();
     let mirror = publish(&[texts], usize::MAX);
@@ -299,9 +347,37 @@ fn memory_does_not_grow_with_the_text_nor_with_a_row_group() {
     let output = process("the_process_whose_memory_is_bounded", [mirror.path(), to.path()]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}");
-    let grown: usize = said.lines().find_map(|line| line.split_once("GROWN ")).unwrap().1.trim().parse().unwrap();
-    println!("{:.1} MB more for {:.0} MB of text in one row group", grown as f64 / 1e6, TEXT as f64 / 1e6);
+    let grown = said.lines().find_map(|line| line.split_once("GROWN ")).unwrap().1.trim().parse().unwrap();
+    println!("{:.1} MB more for {:.0} MB in documents of {document} bytes", grown as f64 / 1e6, TEXT as f64 / 1e6);
+    grown
+}
+
+#[test]
+fn memory_does_not_grow_with_the_text_nor_with_a_row_group() {
+    let grown = grown(8 << 10);
     assert!(grown < TEXT / 4, "{grown} bytes more for {TEXT} bytes of text");
+}
+
+#[test]
+fn memory_grows_with_the_longest_document_and_not_with_many_of_them() {
+    let grown = grown(1 << 20);
+    assert!(grown < TEXT / 4, "{grown} bytes more for {TEXT} bytes of text");
+}
+
+#[test]
+fn how_a_file_is_laid_out_changes_no_token() {
+    let chunks = |rows: usize| {
+        let mirror = publish(&documents().chunks(120).map(<[_]>::to_vec).collect::<Vec<_>>(), rows);
+        let store = Store::new(Some(mirror.path().into()), "no-such-folder".into());
+        let folder = tempfile::tempdir().unwrap();
+        let chunks = rest(&mut open(&store, folder.path(), SLICE).0);
+        chunks.iter().map(|chunk| (chunk.train, chunk.held_out, chunk.tokens, chunk.empty)).collect::<Vec<_>>()
+    };
+    let expected = chunks(usize::MAX);
+    assert!(expected.len() > 20);
+    for rows in [1, 7, 50] {
+        assert!(chunks(rows) == expected, "{rows} rows in a group");
+    }
 }
 
 #[test]
@@ -485,7 +561,12 @@ fn a_recipe_trains_on_streamed_text_and_goes_on_after_a_stop() {
         }
     }
     assert!((3..60).contains(&rows()), "killed in training, after {} steps", rows());
-    assert!(program().status().unwrap().success());
+    let output = program().stderr(Stdio::piped()).output().unwrap();
+    assert!(output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    let warned: Vec<&str> =
+        said.lines().filter(|line| line.contains("`corpus.near_duplicate` = 0.8 holds for")).collect();
+    assert_eq!(warned.len(), 1, "{said}");
     assert_eq!(metrics("killed"), whole);
     // Tokens and checkpoints are there already: a second call has nothing to do and changes nothing.
     run(&recipe, "whole").unwrap().train().unwrap();

@@ -1,13 +1,12 @@
 //! One file over HTTPS: into `NAME.partial`, continued where an earlier attempt ended, and moved to its
 //! place when size and sha256 are right.
 
-use super::store::check_file;
+use super::partial::Partial;
+use super::store::{CACHE, check_file};
 use super::{File, SourceError};
-use crate::artifact::boundary::{Guarded, guard};
-use crate::artifact::sync_directory;
 use crate::error::FileError;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use ureq::http::{Response, StatusCode, Uri, header};
 
@@ -30,35 +29,51 @@ pub fn download(agent: &ureq::Agent, address: &str, file: &File, path: &Path) ->
 }
 
 /// Downloads `file` from `address` to `path`, holding no more than a piece of it; nothing but its `.partial` is
-/// ever seen half written.
+/// ever seen half written. When another program downloads the same file, this one waits for it and takes what it
+/// brought, or goes on where it gave up.
 ///
 /// # Errors
 /// [`SourceError::Download`] when the server refuses, sends to another host or the connection is lost
 /// (what came is kept and continued next time), [`SourceError::WrongSize`] or [`SourceError::WrongHash`]
 /// when another file came (it is deleted), [`SourceError::File`] when writing fails.
 pub fn download_to(agent: &ureq::Agent, address: &str, file: &File, path: &Path) -> Result<(), SourceError> {
-    let partial = partial_path(path);
     let directory = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory).map_err(FileError::at("create the directory", directory))?;
-    let is_continued = partial.exists();
-    let (mut attempt, mut before) = (1, size(&partial));
-    while let Err(error) = fetch(agent, address, file, &partial) {
+    let Some(partial) = Partial::hold(path)? else {
+        return check_file(path, file, &path.display().to_string(), CACHE);
+    };
+    let is_continued = partial.size() > 0;
+    let mut result = bring(agent, address, file, &partial);
+    // What an earlier run left may have been of another file; the server deserves a fresh start.
+    if is_continued && matches!(&result, Err(SourceError::WrongHash { .. })) {
+        result = bring(agent, address, file, &partial);
+    }
+    if result.is_err() {
+        partial.remove_if_empty();
+        return result;
+    }
+    Ok(partial.finish(path)?)
+}
+
+/// Brings all of the file into `partial`, in several attempts if need be; another file is not kept.
+fn bring(agent: &ureq::Agent, address: &str, file: &File, partial: &Partial) -> Result<(), SourceError> {
+    let (mut attempt, mut before) = (1, partial.size());
+    while let Err(error) = fetch(agent, address, file, partial) {
         if attempt == ATTEMPTS || !matches!(error, Failure::Lost(_)) {
-            return Err(error.into_source_error(address, file, &partial));
+            return Err(error.into_source_error(address, file, partial)?);
         }
         std::thread::sleep(PAUSE * attempt);
         // Only attempts that bring nothing count: a slow line may need many.
-        let now = size(&partial);
+        let now = partial.size();
         attempt = if now > before + PROGRESS { 1 } else { attempt + 1 };
         before = now;
     }
-    if let Err(error) = check_file(&partial, file, address, "the origin serves another file than the manifest means") {
-        remove(&partial);
-        // What an earlier run left may have been of another file; the server deserves a fresh start.
-        return if is_continued { download_to(agent, address, file, path) } else { Err(error) };
+    let advice = "the origin serves another file than the manifest means";
+    let checked = check_file(partial.path(), file, address, advice);
+    if checked.is_err() {
+        partial.clear()?;
     }
-    guard(|| std::fs::rename(&partial, path)).map_err(FileError::at("replace", path))?;
-    Ok(sync_directory(directory)?)
+    checked
 }
 
 /// Most bytes of a list of files.
@@ -92,49 +107,50 @@ enum Failure {
     Write(FileError),
 }
 
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        Failure::Write(error)
+    }
+}
+
 impl Failure {
-    fn into_source_error(self, address: &str, file: &File, partial: &Path) -> SourceError {
-        match self {
+    /// What is said of it; bytes of another file are not kept.
+    fn into_source_error(self, address: &str, file: &File, partial: &Partial) -> Result<SourceError, FileError> {
+        Ok(match self {
             Failure::Lost(message) | Failure::Refused(message) => {
                 SourceError::Download { address: address.to_owned(), message }
             }
             Failure::TooLarge(found) => {
-                remove(partial);
+                partial.clear()?;
                 let advice = "the origin serves another file than the manifest means";
                 SourceError::WrongSize { place: address.to_owned(), found, expected: file.bytes, advice }
             }
             Failure::Write(error) => error.into(),
-        }
+        })
     }
-}
-
-fn size(path: &Path) -> u64 {
-    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 /// Brings `partial` to the size of the file, from where it ends.
-fn fetch(agent: &ureq::Agent, address: &str, file: &File, partial: &Path) -> Result<(), Failure> {
-    let mut have = size(partial);
-    if have > file.bytes {
-        remove(partial);
-        have = 0;
+fn fetch(agent: &ureq::Agent, address: &str, file: &File, partial: &Partial) -> Result<(), Failure> {
+    if partial.size() > file.bytes {
+        partial.clear()?;
     }
+    let mut have = partial.size();
     if have == file.bytes && have > 0 {
         return Ok(());
     }
     let mut response = request(agent, address, have)?;
     if have > 0 && !continues_at(&response, have) {
-        have = 0; // The server sends the whole file again.
+        partial.clear()?; // The server sends the whole file again.
+        have = 0;
     }
     let announced = response.body().content_length().unwrap_or(0);
     if have + announced > file.bytes {
         return Err(Failure::TooLarge(have + announced));
     }
-    let mut options = std::fs::OpenOptions::new();
-    options.create(true).write(true).append(have > 0).truncate(have == 0);
-    let mut output = guard(|| options.open(partial)).map_err(|e| Failure::Write(FileError::at("write", partial)(e)))?;
-    let result = copy(&mut response.body_mut().as_reader(), &mut Guarded(&mut output), have, file.bytes, partial);
-    guard(|| output.sync_all()).map_err(|e| Failure::Write(FileError::at("write", partial)(e)))?;
+    let mut output = partial.end()?;
+    let result = copy(&mut response.body_mut().as_reader(), &mut output, have, file.bytes, partial.path());
+    partial.sync()?;
     result
 }
 
@@ -247,17 +263,6 @@ pub fn agent(address: &str, patience: Duration) -> ureq::Agent {
         config = config.proxy(None); // No proxy reaches a server on this machine.
     }
     ureq::Agent::new_with_config(config.build())
-}
-
-fn partial_path(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
-    path.with_file_name(name)
-}
-
-/// What is deleted is of no use to anybody, so a failure changes nothing.
-fn remove(path: &Path) {
-    let _ = std::fs::remove_file(path);
 }
 
 /// A path as it stands in an address: every byte but letters, digits and `-._~/` as `%XX`.

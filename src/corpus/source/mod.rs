@@ -4,6 +4,7 @@ mod download;
 mod error;
 mod manifest;
 mod origin;
+mod partial;
 mod read;
 mod reader;
 mod store;

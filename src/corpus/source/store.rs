@@ -11,7 +11,7 @@ use std::time::Duration;
 /// What to do about a file that is another one, by where it lies.
 const LOCAL: &str = "correct the file or the manifest";
 const MIRROR: &str = "delete it from the mirror folder, or correct the manifest";
-const CACHE: &str = "delete it and run again to download it";
+pub(super) const CACHE: &str = "delete it and run again to download it";
 
 /// Finds the files of a manifest: in a mirror folder, then in the cache, then by download.
 ///

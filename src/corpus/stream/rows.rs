@@ -13,8 +13,6 @@ use std::path::{Path, PathBuf};
 
 /// Name of the column that holds the documents.
 const COLUMN: &str = "text";
-/// Rows decoded at a time.
-const STRIDE: usize = 64;
 
 /// Documents in order, with where they end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +34,9 @@ pub struct Rows {
     at: Position,
     /// The open row group, up to `at.row`.
     group: Option<ColumnReader>,
-    /// Rows decoded and not given out yet, last first.
-    ready: Vec<Option<String>>,
+    /// Room for the row at hand: whether it has a text, and its bytes.
+    levels: Vec<i16>,
+    found: Vec<ByteArray>,
 }
 
 impl Rows {
@@ -57,7 +56,8 @@ impl Rows {
             return Err(failed(format!("its column `{COLUMN}` does not hold one text a row")));
         }
         let optional = description.max_def_level() > 0;
-        let mut rows = Rows { path: path.to_path_buf(), reader, column, optional, at, group: None, ready: Vec::new() };
+        let (path, levels, found) = (path.to_path_buf(), Vec::new(), Vec::new());
+        let mut rows = Rows { path, reader, column, optional, at, group: None, levels, found };
         if at.row_group < rows.groups() || (at.row_group, at.row) != (rows.groups(), 0) {
             rows.enter(at.row)?;
         }
@@ -95,21 +95,20 @@ impl Rows {
     }
 
     fn next_row(&mut self) -> Result<Option<Option<String>>, CorpusError> {
-        while self.ready.is_empty() {
+        loop {
             if self.group.is_none() {
                 if self.at.row_group >= self.groups() {
                     return Ok(None);
                 }
                 self.enter(0)?;
             }
-            self.decode()?;
-            if self.ready.is_empty() {
-                self.group = None;
-                self.at = Position { row_group: self.at.row_group + 1, row: 0, ..self.at };
+            if let Some(text) = self.decode()? {
+                self.at.row += 1;
+                return Ok(Some(text));
             }
+            self.group = None;
+            self.at = Position { row_group: self.at.row_group + 1, row: 0, ..self.at };
         }
-        self.at.row += 1;
-        Ok(self.ready.pop())
     }
 
     /// Opens the row group at hand and skips its first rows.
@@ -133,18 +132,21 @@ impl Rows {
         Ok(())
     }
 
-    /// Decodes the next few rows of the row group; none at its end.
-    fn decode(&mut self) -> Result<(), CorpusError> {
-        let Some(ColumnReader::ByteArrayColumnReader(values)) = &mut self.group else { return Ok(()) };
-        let (mut levels, mut found): (Vec<i16>, Vec<ByteArray>) = (Vec::new(), Vec::new());
-        let wanted = self.optional.then_some(&mut levels);
-        let read = values.read_records(STRIDE, wanted, None, &mut found);
+    /// Decodes the next row of the row group; `None` at its end. One at a time: a row may be of any size, and beside
+    /// those given out no more is held than the page that it stands in.
+    fn decode(&mut self) -> Result<Option<Option<String>>, CorpusError> {
+        let Some(ColumnReader::ByteArrayColumnReader(values)) = &mut self.group else { return Ok(None) };
+        self.levels.clear();
+        self.found.clear();
+        let wanted = self.optional.then_some(&mut self.levels);
+        let read = values.read_records(1, wanted, None, &mut self.found);
         let (rows, ..) = read.map_err(|e| CorpusError::Parquet { path: self.path.clone(), message: e.to_string() })?;
-        let mut texts = found.into_iter().map(|bytes| String::from_utf8(bytes.data().to_vec()).ok());
-        let present = |row: usize| !self.optional || levels.get(row).is_some_and(|level| *level > 0);
-        self.ready = (0..rows).map(|row| if present(row) { texts.next().flatten() } else { None }).collect();
-        self.ready.reverse();
-        Ok(())
+        if rows == 0 {
+            return Ok(None);
+        }
+        // A row without a text brings no bytes.
+        let text = self.found.pop().and_then(|bytes| std::str::from_utf8(bytes.data()).ok().map(str::to_owned));
+        Ok(Some(text))
     }
 
     fn failed(&self, error: &ParquetError) -> CorpusError {

@@ -98,11 +98,16 @@ fn the_plan_counts_what_kernels_are_asked_for() {
 #[test]
 fn the_planned_memory_is_what_the_processor_takes() {
     let preset = Preset::named("bench-17m").unwrap();
-    let program = env!("CARGO_BIN_EXE_shikha").into();
-    let result = Child { program, precision: Precision::F32, steps: 1 }.run("bench-17m", &Sizes::default()).unwrap();
-    let (Some(peak), Some(before)) = (result.memory_bytes, result.program_bytes) else { return };
-    let planned = shikha::model::training_memory(&preset.config, preset.batch, preset.time, false).total() as f64;
-    let share = (peak - before) as f64 / planned;
-    println!("{:.1} MB measured, {:.1} MB planned", (peak - before) as f64 / 1e6, planned / 1e6);
-    assert!((share - 1.0).abs() < 0.05, "{share}: {peak} at the peak, {before} before, {planned} planned");
+    for recompute in [false, true] {
+        let child =
+            Child { program: env!("CARGO_BIN_EXE_shikha").into(), precision: Precision::F32, recompute, steps: 1 };
+        let result = child.run("bench-17m", &Sizes::default()).unwrap();
+        let (Some(peak), Some(before)) = (result.memory_bytes, result.program_bytes) else { return };
+        let planned =
+            shikha::model::training_memory(&preset.config, preset.batch, preset.time, recompute).total() as f64;
+        let share = (peak - before) as f64 / planned;
+        let megabytes = [(peak - before) as f64, planned].map(|bytes| bytes / 1e6);
+        println!("recompute {recompute}: {:.1} MB measured, {:.1} MB planned", megabytes[0], megabytes[1]);
+        assert!((share - 1.0).abs() < 0.05, "recompute {recompute}: {share}: {peak} at the peak, {before} before");
+    }
 }
