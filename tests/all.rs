@@ -48,6 +48,8 @@ mod ops;
 mod ops_arbiter;
 #[path = "all/ops_candle.rs"]
 mod ops_candle;
+#[path = "all/ops_lengths.rs"]
+mod ops_lengths;
 #[path = "all/ops_optimizer.rs"]
 mod ops_optimizer;
 #[path = "all/ops_refusals.rs"]

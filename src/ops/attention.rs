@@ -239,7 +239,12 @@ pub fn backward<T: Real>(
 ) {
     shape.check(q, k, v);
     shape.check(dq, dk, dv);
-    assert_eq!((saved.out.len(), dout.len()), (q.len(), q.len()), "lengths of an output");
+    let rows = shape.batch * shape.heads * shape.time;
+    assert_eq!(
+        (saved.out.len(), saved.log_sum_exp.len(), dout.len()),
+        (q.len(), rows, q.len()),
+        "lengths of an output"
+    );
     let (width, kv_width, group) = (shape.width(), shape.kv_width(), shape.group());
     let (dq, dk, dv) = (Shared::new(dq), Shared::new(dk), Shared::new(dv));
     (0..shape.batch * shape.kv_heads).into_par_iter().for_each_init(Scratch::default, |scratch, i| {
@@ -317,6 +322,7 @@ fn backward_head<T: Real>(
 pub fn decode<T: Real>(q: &[T], k: &[T], v: &[T], shape: &Shape, out: &mut [T]) {
     let (dim, length) = (shape.head_dim, shape.time);
     assert_eq!((q.len(), k.len(), v.len()), (shape.width(), length * shape.kv_width(), k.len()), "lengths of a cache");
+    assert_eq!(out.len(), q.len(), "length of an output");
     let scale = T::from_f64(1.0 / (dim as f64).sqrt());
     out.par_chunks_exact_mut(dim).enumerate().for_each(|(head, out)| {
         let q = &q[head * dim..][..dim];

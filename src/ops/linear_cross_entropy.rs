@@ -76,6 +76,7 @@ pub fn forward_backward<T: Real>(
     dw: &mut [T],
 ) -> (f64, usize) {
     shape.check(x, w, targets);
+    assert_eq!((dx.len(), dw.len()), (x.len(), w.len()), "lengths of a loss's gradients");
     let Shape { inputs, vocabulary, precision, .. } = shape;
     let mut logits = vec![T::ZERO; shape.logits()];
     let (mut nats, mut counted) = (0.0, 0);

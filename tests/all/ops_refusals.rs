@@ -17,6 +17,9 @@ fn refused(result: Result<Tensor>, part: &str) {
 #[test]
 fn shapes_that_do_not_fit_are_refused() {
     refused(candle::layer_norm(&zeros(&[2, 3]), &zeros(&[3]), &zeros(&[2]), 1e-5), "last dimension");
+    refused(candle::layer_norm(&zeros(&[2, 3]), &zeros(&[2]), &zeros(&[2]), 1e-5), "last dimension");
+    refused(candle::layer_norm(&zeros(&[2, 3]), &zeros(&[1, 3]), &zeros(&[1, 3]), 1e-5), "last dimension");
+    refused(candle::layer_norm(&zeros(&[2, 0]), &zeros(&[0]), &zeros(&[0]), 1e-5), "last dimension");
     refused(candle::softmax_last_dim(&zeros(&[])), "last dimension");
     refused(candle::softmax_last_dim(&zeros(&[2, 0])), "last dimension");
     refused(candle::rope(&zeros(&[1, 1, 4, 6]), &zeros(&[3, 3]), &zeros(&[3, 3])), "position");
