@@ -42,3 +42,52 @@ impl<'a, T> Shared<'a, T> {
         unsafe { self.data.add(start) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn threads_fill_disjoint_parts_of_one_buffer() {
+        const THREADS: usize = 3;
+        let mut data = vec![0u64; 8 * THREADS];
+        let shared = Shared::new(&mut data);
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let shared = &shared;
+                scope.spawn(move || {
+                    for row in 0..4 {
+                        let start = 2 * (row * THREADS + thread);
+                        // SAFETY: no two threads and no two rows have the same pair.
+                        let part = unsafe { shared.part(start, 2) };
+                        part.copy_from_slice(&[start as u64, start as u64 + 1]);
+                    }
+                });
+            }
+        });
+        assert_eq!(data, (0..8 * THREADS as u64).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_place_is_written_without_a_slice() {
+        let mut data = [1u16, 2, 3];
+        let place = Shared::new(&mut data).place(2);
+        // SAFETY: the last number of an array that nobody else has.
+        unsafe { place.write(9) };
+        assert_eq!(data, [1, 2, 9]);
+    }
+
+    #[test]
+    fn nothing_outside_is_given_out() {
+        let mut data = [0u8; 4];
+        let shared = Shared::new(&mut data);
+        let part = |start, length| {
+            // SAFETY: one at a time.
+            catch_unwind(AssertUnwindSafe(|| unsafe { shared.part(start, length) }.len())).ok()
+        };
+        assert_eq!([part(0, 4), part(1, 3), part(4, 0)], [Some(4), Some(3), Some(0)]);
+        assert_eq!([part(0, 5), part(3, 2), part(5, 0), part(1, usize::MAX), part(usize::MAX, 1)], [None; 5]);
+        assert!(catch_unwind(AssertUnwindSafe(|| shared.place(4))).is_err());
+    }
+}

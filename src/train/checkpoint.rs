@@ -332,3 +332,32 @@ impl Checkpoint {
         hash_bytes(&hashes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::initialise;
+    use crate::recipe::Recipe;
+    use safetensors::Dtype;
+
+    #[test]
+    fn moments_of_another_shape_or_of_another_type_are_refused() {
+        let mut model = Recipe::load("pocket").unwrap().model;
+        (model.layers, model.hidden, model.intermediate, model.heads, model.kv_heads) = (1, 8, 8, 1, 1);
+        let like = initialise(&Config::from_recipe(&model, 300, 0).unwrap(), 1);
+        let count = like.flat.len();
+        let dir = tempfile::tempdir().unwrap();
+        let load = |count: usize, dtype: Dtype, width: usize| {
+            let data = vec![0u8; count * width];
+            let view = || TensorView::new(dtype, vec![count], &data).unwrap();
+            let bytes = safetensors::serialize([("first_moment", view()), ("second_moment", view())], None).unwrap();
+            fs::write(dir.path().join(OPTIMIZER), bytes).unwrap();
+            load_moments(dir.path(), &like)
+        };
+        assert_eq!(load(count, Dtype::F32, 4).unwrap(), [like.zeros_like(), like.zeros_like()]);
+        for (count, dtype, width) in [(count - 1, Dtype::F32, 4), (count + 1, Dtype::F32, 4), (count, Dtype::F16, 2)] {
+            let message = load(count, dtype, width).unwrap_err().to_string();
+            assert!(message.contains("optimizer.safetensors: first_moment does not fit"), "{dtype:?}: {message}");
+        }
+    }
+}

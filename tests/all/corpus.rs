@@ -293,7 +293,11 @@ mod loader {
         assert_eq!((batches.len(), starts), (1, vec![0, 70, 140, 210]));
         let one = counting_shard(dir.path(), "one", 0, 1);
         assert!(matches!(validation_windows("bn", &one, 1, 1, 1), Err(CorpusError::ShortShard { tokens: 1, .. })));
-        assert!(matches!(validation_windows("bn", &long, 0, 1, 1), Err(CorpusError::Loader { .. })));
+        // Each number by itself: one that is 0 is refused, whatever the others are.
+        for (batch, context, count) in [(0, 1, 1), (1, 0, 1), (1, 1, 0)] {
+            let refused = validation_windows("bn", &long, batch, context, count);
+            assert!(matches!(refused, Err(CorpusError::Loader { .. })), "{batch}, {context}, {count}");
+        }
     }
 }
 

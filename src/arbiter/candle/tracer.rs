@@ -122,3 +122,37 @@ fn functions(stack: &Backtrace) -> Vec<String> {
     };
     text.lines().filter_map(name).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_the_systems_and_each_allocation_leaves_its_stack() {
+        STACKS.with(|stacks| stacks.borrow_mut().clear());
+        let (small, large) = (Layout::from_size_align(24, 32).unwrap(), Layout::from_size_align(4096, 32).unwrap());
+        let tracing = Tracing::begin();
+        // SAFETY: the layouts are of some bytes; each pointer is written to inside its layout and freed once.
+        let (kept, zeros) = unsafe {
+            let pointer = Tracer.alloc(small);
+            assert!(!pointer.is_null() && pointer.addr() % 32 == 0);
+            (0..24).for_each(|i| pointer.add(i).write(i as u8));
+            let pointer = Tracer.realloc(pointer, small, large.size());
+            pointer.add(4095).write(1);
+            let kept = std::slice::from_raw_parts(pointer, 24).to_vec();
+            Tracer.dealloc(pointer, large);
+            let pointer = Tracer.alloc_zeroed(large);
+            let zeros = std::slice::from_raw_parts(pointer, 4096).iter().all(|byte| *byte == 0);
+            Tracer.dealloc(pointer, large);
+            (kept, zeros)
+        };
+        drop(tracing);
+        assert!(kept.iter().copied().eq(0..24) && zeros);
+        assert_eq!(STACKS.take().len(), 2, "one of `alloc`, one of `alloc_zeroed`");
+    }
+
+    #[test]
+    fn without_the_tracer_nothing_is_run() {
+        assert!(trace(|| unreachable!("the allocator of this test is the system's")).is_none());
+    }
+}
