@@ -6,6 +6,7 @@
 
 use shikha::rng::Stream;
 use shikha::train::peak_memory;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -38,6 +39,9 @@ fn seeds(name: &str, own: &[&[u8]]) -> Vec<Vec<u8>> {
 
 /// Gives `parse`, which says whether it took it, every good file and then damaged forms of them.
 pub fn fuzz(name: &str, own: &[&[u8]], mut parse: impl FnMut(&[u8]) -> bool) {
+    if std::env::var("SHIKHA_FUZZ_ONLY").is_ok_and(|only| !only.is_empty() && !only.split(',').any(|one| one == name)) {
+        return;
+    }
     assert!(own.iter().all(|seed| parse(seed)), "{name}: a good file is taken");
     let seeds = seeds(name, own);
     let seconds = std::env::var("SHIKHA_FUZZ_SECONDS").ok().and_then(|n| n.parse().ok());
@@ -69,6 +73,12 @@ pub fn fuzz(name: &str, own: &[&[u8]], mut parse: impl FnMut(&[u8]) -> bool) {
         added >> 20
     );
     assert!(added < MEMORY || seconds.is_none(), "{name}: {added} bytes more memory"); // tests share a process
+    if let Some(path) = std::env::var_os("SHIKHA_FUZZ_LOG") {
+        let (seconds, slowest) = (started.elapsed().as_secs(), slowest.as_millis());
+        let row = format!("{name},{seconds},{},{n},{taken},{slowest},{}\n", seeds.len(), added >> 20);
+        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        log.and_then(|mut log| log.write_all(row.as_bytes())).unwrap();
+    }
 }
 
 /// Words that parsers trip over.
