@@ -23,6 +23,11 @@ impl FileError {
     pub fn at<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> FileError + 'a {
         move |source| FileError { action, path: path.to_path_buf(), source }
     }
+
+    /// Whether there is no such file, rather than one that cannot be used.
+    pub fn is_missing(&self) -> bool {
+        self.source.kind() == io::ErrorKind::NotFound
+    }
 }
 
 /// What to do about the refusals a user can do something about.

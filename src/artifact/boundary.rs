@@ -1,7 +1,7 @@
 //! The places at which a run can die: before each effect that it has on the disk.
 //!
-//! Whatever writes an artifact crosses a boundary before it opens, writes, syncs, renames or
-//! removes, and before a file is read to be hashed.
+//! Whatever writes or reads an artifact crosses a boundary before it opens, writes, syncs, renames or
+//! removes, and before a file is read, to be hashed or to be loaded.
 //! Nothing happens there unless a test of this thread asked for it with [`at`]: then the effect of
 //! that number fails, or the process dies as under SIGKILL, after half of the bytes if it is a write.
 //! Two things can so be shown for every boundary of a run, not for a sample: that a run continued
@@ -63,7 +63,7 @@ fn cross(before_death: impl FnOnce()) -> Result<()> {
     }
 }
 
-/// Does `operation`, which opens, syncs, renames or removes, behind a boundary.
+/// Does `operation`, which opens, reads, syncs, renames or removes, behind a boundary.
 ///
 /// # Errors
 /// Those of the operation, or of the fault a test chose.

@@ -21,6 +21,14 @@ use tempfile::NamedTempFile;
 /// How the names of files begin that are not finished.
 const PARTIAL: &str = ".partial-";
 
+/// The bytes of the file at `path`.
+///
+/// # Errors
+/// [`FileError`] when it cannot be read.
+pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    guard(|| std::fs::read(path)).map_err(FileError::at("read", path))
+}
+
 /// Writes `bytes` to `path` so that a reader sees the old file or the whole new one, never a part.
 ///
 /// # Errors

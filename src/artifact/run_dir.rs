@@ -1,5 +1,6 @@
 //! The run directory: everything of one run, and the ledger of what made what.
 
+use super::boundary::guard;
 use super::{Hash, PARTIAL, hash_bytes, hash_file, write_atomic};
 use crate::error::FileError;
 use serde::{Deserialize, Serialize};
@@ -166,7 +167,7 @@ fn seal(stages: &BTreeMap<String, Record>) -> Hash {
 
 fn read_ledger(root: &Path) -> Result<Ledger, ArtifactError> {
     let path = root.join(LEDGER);
-    match std::fs::read(&path) {
+    match guard(|| std::fs::read(&path)) {
         Ok(text) => parse_ledger(&text).map_err(|message| ArtifactError::Ledger { path, message }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Ledger::default()),
         Err(e) => Err(FileError::at("read", &path)(e).into()),

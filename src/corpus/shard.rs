@@ -192,7 +192,7 @@ impl Shard {
     /// outside the vocabulary, [`CorpusError::OtherVocabulary`] when it belongs to another
     /// tokenizer than `expected`, [`CorpusError::File`] when it cannot be read.
     pub fn open(path: &Path, expected: Hash) -> Result<Self, CorpusError> {
-        let file = File::open(path).map_err(FileError::at("open", path))?;
+        let file = guard(|| File::open(path)).map_err(FileError::at("open", path))?;
         let length = file.metadata().map_err(FileError::at("read", path))?.len();
         let damaged = |message: String| CorpusError::Shard { path: path.to_path_buf(), message };
         if length == 0 {
@@ -200,7 +200,7 @@ impl Shard {
         }
         // SAFETY: the map is read-only, and a shard is only ever replaced by renaming a new file
         // over it, never written in place, so the mapped bytes do not change while mapped.
-        let map = unsafe { Mmap::map(&file) }.map_err(FileError::at("map", path))?;
+        let map = guard(|| unsafe { Mmap::map(&file) }).map_err(FileError::at("map", path))?;
         if !map.starts_with(MAGIC) {
             return Err(CorpusError::NotAShard { path: path.to_path_buf() });
         }

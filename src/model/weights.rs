@@ -1,7 +1,6 @@
 //! Weights on disk: one safetensors file with Hugging Face's names.
 use super::{Config, ModelError, Parameters};
-use crate::artifact::write_atomic;
-use crate::error::FileError;
+use crate::artifact::{read, write_atomic};
 use half::bf16;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -78,7 +77,7 @@ fn write(
 /// # Errors
 /// [`ModelError`] naming the file, the tensor and what is wrong.
 pub fn load_weights(path: &Path, config: &Config) -> Result<Parameters<f32>, ModelError> {
-    let bytes = std::fs::read(path).map_err(FileError::at("read", path))?;
+    let bytes = read(path)?;
     let file = SafeTensors::deserialize(&bytes)
         .map_err(|e| ModelError::Format { path: path.to_path_buf(), message: e.to_string() })?;
     let mut parameters = Parameters::zeros(config);

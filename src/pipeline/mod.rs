@@ -38,9 +38,8 @@ pub use text::{Measurement, TokenBalance};
 pub(crate) use text::{corpus_table, token_balance};
 pub use train::Trained;
 
-use crate::artifact::{Hash, Made, RunDir, Stage, hash_bytes, hash_file, write_atomic};
+use crate::artifact::{Hash, Made, RunDir, Stage, hash_bytes, hash_file, read, write_atomic};
 use crate::corpus::source::{Manifest, Store};
-use crate::error::FileError;
 use crate::recipe::Recipe;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -205,7 +204,7 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), PipelineError> 
 
 /// Reads what [`write_json`] wrote.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, PipelineError> {
-    let text = std::fs::read(path).map_err(FileError::at("read", path))?;
+    let text = read(path)?;
     serde_json::from_slice(&text).map_err(|source| PipelineError::Json { path: path.to_path_buf(), source })
 }
 

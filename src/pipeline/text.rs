@@ -2,10 +2,9 @@
 
 use super::text_make::{make_corpus, make_shards, make_tokenizers};
 use super::{Context, Pipeline, PipelineError, part, program, read_json, write_json};
-use crate::artifact::{Hash, write_atomic};
+use crate::artifact::{Hash, read, write_atomic};
 use crate::corpus::balance::{self, LanguageBalance};
 use crate::corpus::{Document, ParallelSet, read_documents};
-use crate::error::FileError;
 use crate::progress::Progress;
 use crate::report::Table;
 use crate::tokenizer::fertility::{self, Fertility};
@@ -149,7 +148,7 @@ pub(super) fn given(context: &Context, path: &Path, target: &Path) -> Result<(),
         let message = format!("it has {found} tokens, `tokenizer.vocabulary` says {wanted}; correct the recipe");
         return Err(TokenizerError::Format { path: path.to_path_buf(), message }.into());
     }
-    let bytes = std::fs::read(path).map_err(FileError::at("read", path))?;
+    let bytes = read(path)?;
     Ok(write_atomic(target, &bytes)?)
 }
 

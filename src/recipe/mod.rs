@@ -5,6 +5,7 @@
 
 mod check;
 
+use crate::artifact::boundary::guard;
 use crate::error::FileError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -266,7 +267,7 @@ impl Recipe {
     /// # Errors
     /// [`RecipeError`] when it is unreadable, misspelt or out of range.
     pub fn from_file(path: &Path) -> Result<Self, RecipeError> {
-        let text = std::fs::read_to_string(path).map_err(FileError::at("read", path))?;
+        let text = guard(|| std::fs::read_to_string(path)).map_err(FileError::at("read", path))?;
         Self::parse(&text, &path.display().to_string())
     }
 

@@ -4,8 +4,7 @@ use super::alphabet::byte_of;
 use super::fast::Fast;
 use super::load::check_merges;
 use super::{TokenizerError, train};
-use crate::artifact::{Hash, hash_bytes, write_atomic};
-use crate::error::FileError;
+use crate::artifact::{Hash, hash_bytes, read, write_atomic};
 use rayon::prelude::*;
 use serde_json::Value;
 use std::path::Path;
@@ -36,7 +35,7 @@ impl Tokenizer {
     /// # Errors
     /// [`TokenizerError`] when it cannot be read, is no byte-level BPE, or has no end-of-text token.
     pub fn load(path: &Path) -> Result<Self, TokenizerError> {
-        let bytes = std::fs::read(path).map_err(FileError::at("read", path))?;
+        let bytes = read(path)?;
         Self::parse(&bytes, path)
     }
 

@@ -7,7 +7,7 @@
 
 use super::{TrainError, metrics};
 use crate::artifact::boundary::guard;
-use crate::artifact::{Hash, hash_bytes, hash_file, sync_directory, write_atomic};
+use crate::artifact::{Hash, hash_bytes, hash_file, read, sync_directory, write_atomic};
 use crate::error::FileError;
 use crate::model::{Config, Parameters, load_weights, save_weights};
 use safetensors::tensor::{SafeTensors, TensorView};
@@ -105,7 +105,7 @@ impl Checkpoint {
         let mut state = self.state.clone();
         for name in COMPANIONS.into_iter().filter(|name| run.join(name).exists()) {
             let source = run.join(name);
-            let bytes = fs::read(&source).map_err(FileError::at("read", &source))?;
+            let bytes = read(&source)?;
             write_atomic(&partial.join(name), &bytes)?;
             state.files.insert(name.to_owned(), hash_bytes(&bytes));
         }
@@ -155,7 +155,7 @@ fn remove(directory: &Path) -> Result<(), FileError> {
 fn read_state(path: &Path, step: u64) -> Result<State, TrainError> {
     let refuse = |problem: String| TrainError::Checkpoint { path: path.to_path_buf(), problem };
     let file = path.join(STATE);
-    let text = fs::read(&file).map_err(FileError::at("read", &file))?;
+    let text = read(&file)?;
     let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| refuse(format!("{STATE}: {e}")))?;
     match value["state"]["format"].as_u64() {
         Some(format) if format != u64::from(FORMAT) => {
@@ -196,7 +196,7 @@ fn load_moments(directory: &Path, like: &Parameters<f32>) -> Result<[Parameters<
         path: directory.to_path_buf(),
         problem: format!("{OPTIMIZER}: {problem}"),
     };
-    let bytes = fs::read(&path).map_err(FileError::at("read", &path))?;
+    let bytes = read(&path)?;
     let file = SafeTensors::deserialize(&bytes).map_err(|e| refuse(e.to_string()))?;
     let mut moments = [like.zeros_like(), like.zeros_like()];
     for (moment, name) in moments.iter_mut().zip(["first_moment", "second_moment"]) {
@@ -250,7 +250,7 @@ fn usable(run: &Path, step: u64, config: &Config, identity: &Identity) -> Result
 /// A file with the metrics up to the step of `state`: the run's, or else the copy in the checkpoint.
 fn intact_metrics(run: &Path, state: &State) -> Option<PathBuf> {
     let places = [run.join(METRICS), checkpoint_dir(run, state.step).join(METRICS)];
-    places.into_iter().find(|path| metrics::hash_until(path, state.step) == state.metrics)
+    places.into_iter().find(|path| metrics::hash_until(path, state.step).is_ok_and(|found| found == state.metrics))
 }
 
 /// Puts back, from the copies in a loaded checkpoint, what lies beside the checkpoints and was altered
@@ -266,7 +266,7 @@ pub(super) fn restore_companions(run: &Path, state: &State) -> Result<Vec<&'stat
         };
         if !is_intact {
             let source = kept.join(name);
-            write_atomic(&run.join(name), &fs::read(&source).map_err(FileError::at("read", &source))?)?;
+            write_atomic(&run.join(name), &read(&source)?)?;
             restored.push(name);
         }
     }
@@ -310,8 +310,17 @@ pub(super) fn steps(run: &Path) -> Result<Vec<u64>, TrainError> {
 /// Removes all but the last `keep` checkpoints and the one with the lowest validation loss.
 pub(super) fn thin_out(run: &Path, keep: usize) -> Result<(), TrainError> {
     let steps = steps(run)?;
-    let loss = |step: &u64| read_state(&checkpoint_dir(run, *step), *step).ok().and_then(|state| state.validation);
-    let best = steps.iter().filter_map(|step| Some((loss(step)?, *step))).min_by(|a, b| a.0.total_cmp(&b.0));
+    let mut best: Option<(f64, u64)> = None;
+    for step in &steps {
+        let loss = match read_state(&checkpoint_dir(run, *step), *step) {
+            // The best one may be the one that cannot be read at this moment.
+            Err(TrainError::File(error)) if !error.is_missing() => return Err(error.into()),
+            state => state.ok().and_then(|state| state.validation),
+        };
+        if let Some(loss) = loss.filter(|loss| best.is_none_or(|(least, _)| *loss < least)) {
+            best = Some((loss, *step));
+        }
+    }
     let old = &steps[..steps.len().saturating_sub(keep)];
     for step in old.iter().filter(|step| best.is_none_or(|(_, best)| best != **step)) {
         remove(&checkpoint_dir(run, *step))?;

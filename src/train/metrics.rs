@@ -67,7 +67,7 @@ impl MetricsFile {
     /// Keeps the rows up to `step` and opens the file to append after them.
     pub(super) fn cut(path: &Path, step: u64) -> Result<Self, TrainError> {
         let mut text = String::new();
-        for row in rows_until(path, step) {
+        for row in rows_until(path, step)? {
             text += &line(&row);
         }
         write_atomic(path, text.as_bytes())?;
@@ -85,17 +85,20 @@ impl MetricsFile {
 }
 
 /// Hash of the rows 1 to `step` of the file, machine aside; another one when any is missing.
-pub(super) fn hash_until(path: &Path, step: u64) -> Hash {
-    deterministic_hash(&rows_until(path, step))
+pub(super) fn hash_until(path: &Path, step: u64) -> Result<Hash, FileError> {
+    Ok(deterministic_hash(&rows_until(path, step)?))
 }
 
 /// The unbroken run of rows 1, 2, … up to `step` at the head of the file; a torn last line, which a
-/// kill can leave, ends it.
-pub(super) fn rows_until(path: &Path, step: u64) -> Vec<Row> {
-    let text = std::fs::read(path).unwrap_or_default();
+/// kill can leave, ends it. No file is no rows; one that cannot be read is an error, or its rows would be lost.
+pub(super) fn rows_until(path: &Path, step: u64) -> Result<Vec<Row>, FileError> {
+    let text = match guard(|| std::fs::read(path)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        text => text.map_err(FileError::at("read", path))?,
+    };
     let lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let rows = lines.map_while(|line| serde_json::from_slice::<Row>(line).ok());
-    rows.zip(1..=step).map_while(|(row, expected)| (row.step == expected).then_some(row)).collect()
+    Ok(rows.zip(1..=step).map_while(|(row, expected)| (row.step == expected).then_some(row)).collect())
 }
 
 fn line(row: &Row) -> String {
@@ -108,7 +111,7 @@ fn line(row: &Row) -> String {
 /// # Errors
 /// [`TrainError::Metrics`] naming the line that does not parse.
 pub fn read_metrics(path: &Path) -> Result<Vec<Row>, TrainError> {
-    let text = std::fs::read_to_string(path).map_err(FileError::at("read", path))?;
+    let text = guard(|| std::fs::read_to_string(path)).map_err(FileError::at("read", path))?;
     let parse = |(i, line): (usize, &str)| {
         serde_json::from_str(line).map_err(|e| TrainError::Metrics {
             path: path.to_path_buf(),

@@ -2,6 +2,7 @@
 //! A run of days may be killed and go on elsewhere; what it took is the sum.
 
 use super::{TrainError, checkpoint, metrics};
+use crate::artifact::boundary::guard;
 use crate::artifact::{Hash, hash_bytes, write_atomic};
 use crate::error::FileError;
 use crate::machine::{Hardware, clock, day_of, source};
@@ -47,7 +48,7 @@ struct List {
 pub fn sit_down(directory: &Path, hardware: Hardware, over: bool) -> Result<(), TrainError> {
     let mut sittings = if over { Vec::new() } else { known(directory) };
     if let Some(last) = sittings.last_mut().filter(|last| last.seconds.is_none()) {
-        let rows = metrics::rows_until(&directory.join(checkpoint::METRICS), u64::MAX);
+        let rows = metrics::rows_until(&directory.join(checkpoint::METRICS), u64::MAX)?;
         let row = rows.last().and_then(|row| Some((row.step, row.machine.clock?)));
         // Rows of an earlier sitting mean that this one was killed before its first step.
         let ended = row.filter(|(_, clock)| *clock >= last.began);
@@ -66,7 +67,7 @@ pub fn sit_down(directory: &Path, hardware: Hardware, over: bool) -> Result<(), 
 pub fn stand_up(directory: &Path, seconds: f64) -> Result<(), TrainError> {
     let mut sittings = known(directory);
     if let Some(last) = sittings.last_mut() {
-        let rows = metrics::rows_until(&directory.join(checkpoint::METRICS), u64::MAX);
+        let rows = metrics::rows_until(&directory.join(checkpoint::METRICS), u64::MAX)?;
         (last.seconds, last.step) = (Some(seconds), Some(rows.last().map_or(0, |row| row.step)));
     }
     write(directory, sittings)
@@ -78,7 +79,7 @@ pub fn stand_up(directory: &Path, seconds: f64) -> Result<(), TrainError> {
 /// [`TrainError::Sittings`] when the list does not parse or was altered, [`TrainError::File`] when it cannot be read.
 pub fn sittings(directory: &Path) -> Result<Vec<Sitting>, TrainError> {
     let path = directory.join(SITTINGS);
-    let text = match std::fs::read(&path) {
+    let text = match guard(|| std::fs::read(&path)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         text => text.map_err(FileError::at("read", &path))?,
     };

@@ -216,7 +216,7 @@ impl<'a> Run<'a> {
             super::preflight::require(&verdict, &arbiter)?;
         }
         let metrics = MetricsFile::cut(&path, at.state.step)?;
-        let losses = Losses::of(&metrics::rows_until(&path, at.state.step));
+        let losses = Losses::of(&metrics::rows_until(&path, at.state.step)?);
         let names = at.parameters.tensors().iter().map(|tensor| tensor.name.clone()).collect();
         let monitor = Monitor::new(names, monitor::EVERY);
         Ok(Run { setup, engine, at, metrics, monitor, losses })
@@ -338,7 +338,7 @@ impl<'a> Run<'a> {
         }
         self.metrics.sync()?;
         self.at.state.metrics =
-            metrics::hash_until(&self.setup.directory.join(checkpoint::METRICS), self.at.state.step);
+            metrics::hash_until(&self.setup.directory.join(checkpoint::METRICS), self.at.state.step)?;
         self.at.save(self.setup.directory)?;
         checkpoint::thin_out(self.setup.directory, self.setup.recipe.keep_last)
     }

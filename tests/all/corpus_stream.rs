@@ -83,7 +83,7 @@ fn mirrored(mirror: OsString) -> Vec<String> {
 }
 
 /// Parquet with `rows` rows in a group and two columns, as the public corpora have more than one.
-fn write(path: &Path, texts: &[Option<String>], rows: usize, compression: Compression) {
+pub fn write(path: &Path, texts: &[Option<String>], rows: usize, compression: Compression) {
     let schema = "message m { required binary id (STRING); optional binary text (STRING); }";
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let properties = WriterProperties::builder().set_compression(compression).set_data_page_row_count_limit(7);

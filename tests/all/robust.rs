@@ -68,6 +68,49 @@ fn a_disk_that_refuses_at_any_boundary_is_an_error_and_loses_nothing() {
     println!("{boundaries} boundaries, {errors} errors that name their cause, {repeated} steps repeated, 0 runs lost");
 }
 
+#[test]
+fn a_disk_that_cannot_be_read_when_a_run_goes_on_is_an_error_and_loses_nothing() {
+    let job = short();
+    let (expected, _) = uninterrupted(&job);
+    let dir = tempfile::tempdir().unwrap();
+    let stopped = dir.path().join("stopped");
+    for step in 1..=5 {
+        assert_eq!(
+            job.run(&stopped, Start::Continue, &crate::train::interrupted()).unwrap(),
+            Outcome::Interrupted(step)
+        );
+    }
+    let again = |number: Option<u64>| {
+        let root = dir.path().join("again");
+        let _ = std::fs::remove_dir_all(&root);
+        crate::robust_faults::copy(&stopped, &root);
+        boundary::at(number.map(|number| (number, Fault::Broken)));
+        let outcome = job.run(&root, Start::Resume, &Interrupt::default());
+        (root, outcome, boundary::crossed())
+    };
+    let (_, outcome, boundaries) = again(None);
+    assert_eq!(outcome.unwrap(), Outcome::Finished);
+    let (mut refused, mut passed_over) = (0, 0);
+    for number in (1..=boundaries).step_by(every(3)) {
+        let (root, outcome, _) = again(Some(number));
+        boundary::at(None);
+        match outcome {
+            // An older checkpoint or a copy did it.
+            Ok(_) => passed_over += 1,
+            Err(error) => {
+                let message = error.to_string();
+                assert!(message.contains("the disk does not answer"), "boundary {number}: {message}");
+                assert_eq!(message.lines().count(), 1, "{message}");
+                refused += 1;
+            }
+        }
+        job.finish(&root, Start::Resume);
+        assert_eq!(result(&root, &job), expected, "boundary {number}");
+    }
+    println!("{boundaries} boundaries: {refused} refused with their cause, {passed_over} went on, 0 runs lost");
+    assert!(refused > passed_over && passed_over > 0);
+}
+
 /// Every how many boundaries one is tried: each with `SHIKHA_EVERY_BOUNDARY` set, as `make kill` does.
 pub fn every(few: usize) -> usize {
     if std::env::var_os("SHIKHA_EVERY_BOUNDARY").is_some() { 1 } else { few }

@@ -44,6 +44,10 @@ pub fn fuzz(name: &str, own: &[&[u8]], mut parse: impl FnMut(&[u8]) -> bool) {
     }
     assert!(own.iter().all(|seed| parse(seed)), "{name}: a good file is taken");
     let seeds = seeds(name, own);
+    // What once went wrong goes wrong no more.
+    for seed in &seeds[own.len()..] {
+        let _ = parse(seed);
+    }
     let seconds = std::env::var("SHIKHA_FUZZ_SECONDS").ok().and_then(|n| n.parse().ok());
     let (started, before) = (Instant::now(), peak_memory());
     let (mut taken, mut slowest, mut n) = (0, Duration::ZERO, 0);

@@ -2,15 +2,20 @@
 //! hangs or takes memory without bound.
 
 use crate::robust_fuzz::fuzz;
+use parquet::basic::Compression;
 use shikha::arbiter::tensors::{Dump, check_dump};
 use shikha::artifact::{RunDir, hash_bytes};
 use shikha::corpus::read_documents;
 use shikha::corpus::shard::{HEADER, Shard, write_shard};
 use shikha::corpus::source::{File, Manifest, Reader};
+use shikha::corpus::stream::{Position, Rows};
+use shikha::machine::Hardware;
 use shikha::model::{WeightType, initialise, read_model, write_model};
 use shikha::recipe::Recipe;
+use shikha::report::{Ledger, runs};
 use shikha::tokenizer::{Encoder, Tokenizer, load};
-use shikha::train::{Start, latest, read_metrics};
+use shikha::train::record::{FORMAT, Price, Record};
+use shikha::train::{SITTINGS, Start, latest, read_metrics, sit_down, sittings};
 use std::path::Path;
 
 /// As [`fuzz`], for what reads a file of that name.
@@ -42,6 +47,52 @@ fn recipes_manifests_ledgers_and_metrics() {
     let metrics = std::fs::read(root.join("checkpoints/reference/metrics.jsonl")).unwrap();
     let head: Vec<u8> = metrics.split_inclusive(|byte| *byte == b'\n').take(5).flatten().copied().collect();
     fuzz_file("metrics", "metrics.jsonl", &[&head], |path| read_metrics(path).is_ok());
+}
+
+#[test]
+fn parquet_records_and_claims() {
+    let dir = tempfile::tempdir().unwrap();
+    let texts: Vec<Option<String>> = (0..40).map(|n| (n % 7 != 3).then(|| format!("পাঠ {n}\n").repeat(n))).collect();
+    let packed = [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default())];
+    let files = packed.map(|compression| {
+        let path = dir.path().join("good.parquet");
+        crate::corpus_stream::write(&path, &texts, 16, compression);
+        std::fs::read(path).unwrap()
+    });
+    fuzz_file("parquet", "a.parquet", &files.each_ref().map(Vec::as_slice), |path| {
+        // Two slices: a damaged file may claim more rows than there is time for.
+        let read = Rows::open(path, Position::default()).and_then(|mut rows| {
+            rows.slice(1 << 16)?;
+            rows.slice(1 << 20)
+        });
+        let last = read.as_ref().is_ok_and(|slice| slice.is_last);
+        drop(read);
+        // And from the middle of a row group, as when a run goes on.
+        let middle = Position { row_group: 1, row: 5, ..Position::default() };
+        let _ = Rows::open(path, middle).and_then(|mut rows| rows.slice(1 << 16));
+        last
+    });
+    let root = dir.path().join("run");
+    sit_down(&root, Hardware::here(None), true).unwrap();
+    let list = std::fs::read(root.join(SITTINGS)).unwrap();
+    fuzz_file("sittings", SITTINGS, &[&list], |path| sittings(path.parent().unwrap()).is_ok());
+    let record = Record {
+        format: FORMAT,
+        date: "2026-12-31".to_owned(),
+        source: hash_bytes(b"source"),
+        hardware: Hardware { gpu: None, processor: None, threads: 2 },
+        price: Some(Price { dollars_an_hour: 3.0, stated_by: "a cloud".to_owned() }),
+        checked: None,
+        timed: None,
+        run: None,
+        log: vec!["a line".to_owned()],
+    };
+    let saved = std::fs::read(record.save(dir.path()).unwrap()).unwrap();
+    let ledger = Ledger::built_in().unwrap();
+    fuzz_file("record", &record.file_name(), &[&saved], |path| {
+        Record::load(path).is_ok_and(|record| runs::table(&ledger, &[record]).is_ok())
+    });
+    fuzz("claims", &[include_bytes!("../../paper/claims.toml")], |bytes| Ledger::parse(&text(bytes)).is_ok());
 }
 
 #[test]

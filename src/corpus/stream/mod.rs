@@ -9,6 +9,7 @@
 //! waits until its tokens are there.
 
 mod batches;
+mod bounded;
 mod chunk;
 mod feed;
 mod rows;
