@@ -150,6 +150,55 @@ fn each_tampering_is_found_by_its_question_in_its_parameter() {
     }
 }
 
+/// Without a declared rule, what the others do tells that one of them hardly moves: by its share of the gradient and by
+/// its size, as either alone is what some optimizer does.
+#[test]
+fn a_parameter_that_moves_far_less_than_the_others_is_found_without_a_rule() {
+    let run = |share: f64| {
+        let pass = |w: &[Vec<f64>], _: usize| {
+            let loss = w.iter().flatten().map(|x| 0.5 * x * x).sum();
+            Ok::<_, ModelFault>((loss, w.iter().map(|w| Some(w.clone())).collect()))
+        };
+        let step = move |w: &mut [Vec<f64>], gradients: &Gradients| {
+            for (i, (w, g)) in w.iter_mut().zip(gradients.iter().flatten()).enumerate() {
+                let rate = if i == 1 { 0.01 * share } else { 0.01 };
+                w.iter_mut().zip(g).for_each(|(w, g)| *w -= rate * g);
+            }
+            Ok(())
+        };
+        let parameter = |name: &str| (Parameter::new(name, [2]).in_precision(Precision::F64), vec![0.7, -1.1]);
+        let mut subject = Closure::new(["a", "b", "c", "d"].map(parameter).into(), pass).optimizer(step);
+        judge(&mut subject, &Questions::default()).unwrap()
+    };
+    for share in [1.0, 0.02, 50.0] {
+        assert!(run(share).passed(), "{share}: {}", run(share).report());
+    }
+    let verdict = run(0.005);
+    let [finding] = &verdict.findings[..] else { panic!("{}", verdict.report()) };
+    assert_eq!((finding.parameter.as_str(), finding.question), ("b", Question::Applied), "{}", finding.evidence);
+}
+
+/// A step of the finite difference is relative to the parameter: its unit must not matter.
+#[test]
+fn a_gradient_is_judged_alike_in_any_unit_of_its_parameter() {
+    for unit in [1.0, 1e4, 1e8] {
+        let run = |wrong: f64| {
+            let pass = move |w: &[Vec<f64>], _: usize| {
+                let loss = w[0].iter().map(|x| (x / unit).sin()).sum();
+                let gradient = w[0].iter().map(|x| wrong * (x / unit).cos() / unit).collect();
+                Ok::<_, ModelFault>((loss, vec![Some(gradient)]))
+            };
+            let parameter = Parameter::new("w", [3]).in_precision(Precision::F64);
+            let mut subject = Closure::new(vec![(parameter, [0.3, -0.7, 1.1].map(|x| x * unit).into())], pass);
+            judge(&mut subject, &Questions::default()).unwrap()
+        };
+        let right = run(1.0);
+        assert!(right.passed() && right.notes.is_empty(), "in units of {unit}: {}", right.report());
+        assert!(right.asked.contains(&Question::Right));
+        assert!(run(1.001).failed(Question::Right), "in units of {unit}");
+    }
+}
+
 #[test]
 fn rows_of_zeros_are_a_fault_only_where_the_loss_depends_on_them() {
     // Row 2 of the table is never looked up; row 1 is, but its gradient is lost.

@@ -187,6 +187,17 @@ mod tests {
     }
 
     #[test]
+    fn no_rows_no_columns_and_no_terms_are_products_too() {
+        for [m, n, k] in [[0, 3, 2], [3, 0, 2], [2, 3, 0], [0, 0, 0]] {
+            for accumulate in [false, true] {
+                let (a, b, mut c) = (whole("a", m * k), whole("b", k * n), vec![7f32; m * n]);
+                product(ViewMut::new(&mut c, m, n, n), View::new(&a, m, k, k), View::new(&b, k, n, n), accumulate);
+                assert_eq!(c, vec![if accumulate { 7.0 } else { 0.0 }; m * n], "{m} × {k} × {n}");
+            }
+        }
+    }
+
+    #[test]
     fn blocks_of_columns_and_of_depth_meet() {
         let (m, n, k) = (50, 600, PACKED / 400);
         let (a, b) = (whole("a", m * k), whole("b", k * n));
