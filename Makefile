@@ -6,9 +6,11 @@ endif
 SHIKHA = cargo run --release --locked --quiet --
 KERNEL = cd notebooks/kernel && cargo run --release --locked --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-vulkan defects-matrix defects-reproducers bench bench-gpu check-cuda kill fuzz load native ptx notebooks notebooks-check notebooks-test jupyter
+.PHONY: test mutants test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-vulkan defects-matrix defects-reproducers bench bench-gpu check-cuda kill fuzz load native ptx notebooks notebooks-check notebooks-test jupyter
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
+# Mutation testing of arbiter, ops, loader, checkpoint and claims: tests/mutants.md. Hours; not part of the tests.
+mutants: ; tests/mutants.sh $(AREA)
 arbiter: ; $(SHIKHA) arbiter score
 arbiter-store: ; $(SHIKHA) arbiter score --store checkpoints/arbiter/score.json && $(SHIKHA) figures
 reproduce: ; $(SHIKHA) reproduce $(RECIPE)
