@@ -51,3 +51,27 @@ areas | while read -r area share files tests; do
   mapfile -t names < <(sed -e 's/[][\.*^$+?(){}|/]/\\&/g' -e 's/^/--re=^/' -e 's/$/$/' "$missed")
   run "$out/$area-all" --file "$files" "${names[@]}" -- --workspace < /dev/null
 done
+# What came out, as the table of tests/mutants.md; a time-out is a mutant that a test noticed.
+lines() { [ -f "$1" ] && wc -l < "$1" || echo 0; }
+printf '| area | sample | mutants | do not compile | caught | survive | share caught, 95 %% interval |\n|---|---|---|---|---|---|---|\n'
+areas | while read -r area share files tests; do
+  of="$out/$area/mutants.out"
+  wanted "$area" && [ -d "$of" ] || continue
+  share="${share_of_all:-$share}"
+  missed="$of/missed.txt" extra=0
+  if [ -s "$missed" ]; then
+    # All tests noticed some more.
+    missed="$out/$area-all/mutants.out/missed.txt"
+    extra=$(($(lines "$of/missed.txt") - $(lines "$missed")))
+  fi
+  awk -v area="$area" -v files="$files" -v share="$share" -v missed="$(lines "$missed")" \
+    -v caught="$(($(lines "$of/caught.txt") + $(lines "$of/timeout.txt") + extra))" -v unviable="$(lines "$of/unviable.txt")" '
+    BEGIN {
+      # The interval of E. B. Wilson, JASA 22 (1927).
+      n = caught + missed; p = caught / n; z = 1.959964
+      middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+      half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+      printf "| %s: `%s` | 1 in %d | %d | %d | %d | %d | %.0f %% (%.0f to %.0f) |\n", area, files, share, n + unviable,
+        unviable, caught, missed, 100 * p, 100 * (middle - half), 100 * (middle + half)
+    }'
+done

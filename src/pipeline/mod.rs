@@ -22,6 +22,7 @@ mod study_release;
 mod study_text;
 mod text;
 mod text_make;
+mod text_sample;
 mod train;
 
 pub use error::PipelineError;

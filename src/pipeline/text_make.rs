@@ -5,15 +5,15 @@ use super::text::{
     BALANCE, CORPUS_REPORT, HELD_OUT, NAIVE, NAIVE_TOKENIZER, PARALLEL, TOKENIZER, TRAIN, TokenBalance, given,
     shard_path,
 };
+use super::text_sample::{Chosen, share};
 use super::{Context, PipelineError, write_json};
-use crate::artifact::hash_bytes;
-use crate::corpus::balance::{self, MixFilter};
+use crate::corpus::balance;
 use crate::corpus::shard::ShardWriter;
 use crate::corpus::{Document, DocumentWriter, chunks, documents};
 use crate::progress::Progress;
-use crate::recipe::{Recipe, TokenizerRecipe};
+use crate::recipe::TokenizerRecipe;
 use crate::tokenizer::Tokenizer;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pub(super) fn make_corpus(context: &Context, root: &Path) -> Result<(), PipelineError> {
@@ -33,12 +33,6 @@ pub(super) fn make_corpus(context: &Context, root: &Path) -> Result<(), Pipeline
     write_json(&root.join(CORPUS_REPORT), &report)
 }
 
-/// Bytes of text that a tokenizer is trained on, at most: of more, every so many documents.
-const TOKENIZER_BYTES: f64 = 64e6;
-/// Different words between spaces that it is trained on when the text was more than that, at most: what the
-/// trainer holds grows with them, and no language comes near it in so much text.
-const TOKENIZER_WORDS: usize = 500_000;
-
 pub(super) fn make_tokenizers(context: &Context, root: &Path) -> Result<(), PipelineError> {
     let (mut characters, mut bytes) = (BTreeMap::new(), 0.0);
     for document in documents(&root.join(TRAIN))? {
@@ -46,6 +40,7 @@ pub(super) fn make_tokenizers(context: &Context, root: &Path) -> Result<(), Pipe
         bytes += document.text.len() as f64;
         *characters.entry(document.language).or_default() += document.text.chars().count() as f64;
     }
+    let share = share(&root.join(TRAIN), context.recipe, &characters, bytes)?;
     let naive = TokenizerRecipe { pre_tokenizer: NAIVE.to_owned(), file: None, ..context.recipe.tokenizer.clone() };
     let mut progress = Progress::new("tokenizers", 2, "tokenizers");
     let mut count = 0;
@@ -55,7 +50,7 @@ pub(super) fn make_tokenizers(context: &Context, root: &Path) -> Result<(), Pipe
             progress.advance(1, &recipe.pre_tokenizer);
             continue;
         }
-        let (mut chosen, mut failed) = (Chosen::new(context.recipe, characters.clone(), bytes), None);
+        let (mut chosen, mut failed) = (Chosen::new(context.recipe, characters.clone(), share), None);
         count = 0;
         let texts = documents(&root.join(TRAIN))?.map_while(|document| match document {
             Ok(document) => Some(document),
@@ -74,45 +69,6 @@ pub(super) fn make_tokenizers(context: &Context, root: &Path) -> Result<(), Pipe
     }
     progress.finish(&format!("trained on {count} documents"));
     Ok(())
-}
-
-/// Which documents the tokenizers are trained on.
-struct Chosen<'a> {
-    mix: &'a BTreeMap<String, f64>,
-    to_mix: Option<MixFilter<'a>>,
-    /// Share of the text, and bytes that were seen and taken.
-    share: f64,
-    seen: f64,
-    taken: f64,
-    words: HashSet<u64>,
-}
-
-impl<'a> Chosen<'a> {
-    fn new(recipe: &'a Recipe, characters: BTreeMap<String, f64>, bytes: f64) -> Self {
-        let to_mix = (!recipe.tokenizer.mix.is_empty()).then(|| MixFilter::new(&recipe.tokenizer.mix, characters));
-        let share = (TOKENIZER_BYTES / bytes).min(1.0);
-        Chosen { mix: &recipe.mix, to_mix, share, seen: 0.0, taken: 0.0, words: HashSet::new() }
-    }
-
-    fn takes(&mut self, document: &Document) -> bool {
-        let is_wanted = match &mut self.to_mix {
-            Some(filter) => filter.takes(document),
-            None => self.mix.contains_key(&document.language),
-        };
-        is_wanted && (self.share == 1.0 || self.samples(&document.text))
-    }
-
-    fn samples(&mut self, text: &str) -> bool {
-        let size = text.len() as f64;
-        self.seen += size;
-        if self.words.len() >= TOKENIZER_WORDS || self.taken + size / 2.0 > self.seen * self.share {
-            return false;
-        }
-        self.taken += size;
-        let hash = |word: &str| u64::from_le_bytes(std::array::from_fn(|i| hash_bytes(word.as_bytes()).0[i]));
-        self.words.extend(text.split_ascii_whitespace().map(hash));
-        true
-    }
 }
 
 pub(super) fn make_shards(context: &Context, root: &Path) -> Result<(), PipelineError> {
