@@ -194,6 +194,25 @@ fn candles_adamw_keeps_its_rule_in_f32_and_loses_a_bf16_parameter() {
     }
 }
 
+/// The tolerance of a question goes by it.
+#[test]
+fn a_parameter_is_of_the_number_type_of_its_variable() {
+    use shikha::arbiter::{Precision, Subject};
+    let types = [
+        (DType::F64, Precision::F64),
+        (DType::F32, Precision::F32),
+        (DType::F16, Precision::F16),
+        (DType::BF16, Precision::Bf16),
+    ];
+    for (dtype, expected) in types {
+        let (map, loss) = linear(dtype);
+        let x = var("x", &[5, 3], 1.0, dtype).1.as_tensor().detach();
+        let model = Model::from_vars(sorted(&map), vec![x], loss);
+        let found: Vec<Precision> = model.parameters().iter().map(|parameter| parameter.precision).collect();
+        assert_eq!(found, vec![expected; found.len()], "{dtype:?}");
+    }
+}
+
 #[test]
 fn a_variable_left_out_of_the_optimizer_is_found_unless_it_is_declared() {
     let run = |declared: bool| {
