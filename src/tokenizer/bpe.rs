@@ -43,9 +43,7 @@ impl Tokenizer {
     pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self, TokenizerError> {
         let refuse = |message: String| TokenizerError::Format { path: path.to_path_buf(), message };
         let json: Value = serde_json::from_slice(bytes).map_err(|e| refuse(e.to_string()))?;
-        if json["model"]["type"] == "BPE" {
-            check_merges(&json["model"]).map_err(refuse)?;
-        }
+        check_merges(&json["model"]).map_err(refuse)?;
         let inner: Inner = serde_json::from_slice(bytes).map_err(|e| refuse(e.to_string()))?;
         if !matches!(inner.get_model(), ModelWrapper::BPE(_)) {
             return Err(refuse("its model is not BPE".to_owned()));

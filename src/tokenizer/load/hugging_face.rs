@@ -16,10 +16,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Tokenizer, String> {
     if model.contains_key("dropout") {
         model.insert("dropout".to_owned(), Value::Null);
     }
-    let model = &json["model"];
-    if model["type"] == "BPE" || model.get("merges").is_some() {
-        super::merges::check(model)?;
-    }
+    super::merges::check(&json["model"])?;
     let mut tokenizer = Tokenizer::from_bytes(json.to_string()).map_err(|e| e.to_string())?;
     tokenizer.with_truncation(None).map_err(|e| e.to_string())?;
     tokenizer.with_padding(None);

@@ -19,8 +19,12 @@ pub(super) fn by_rank<'a, U: Hash + Eq, R: Ord>(vocabulary: &[(&'a [U], R)]) -> 
 }
 
 /// What is wrong with the merges of a `tokenizer.json`, before the library sees them: parts that are
-/// not in the vocabulary, a result that is not, and a merge that gives one of its own parts.
+/// not in the vocabulary, a result that is not, and a merge that gives one of its own parts. Other models have none.
 pub(in crate::tokenizer) fn check(model: &serde_json::Value) -> Result<(), String> {
+    // The library reads a model that does not say what it is as the first kind that it fits.
+    if model["type"] != "BPE" && model.get("merges").is_none() {
+        return Ok(());
+    }
     let Some(merges) = model["merges"].as_array() else {
         return Err("its BPE model has no list of `merges`".to_owned());
     };
