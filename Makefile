@@ -6,7 +6,7 @@ endif
 SHIKHA = cargo run --release --locked --quiet --
 KERNEL = cd notebooks/kernel && cargo run --release --locked --
 
-.PHONY: test test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-vulkan defects-matrix defects-reproducers bench bench-gpu check-cuda kill fuzz load unsafe mutants native ptx notebooks notebooks-check notebooks-test jupyter
+.PHONY: test advisories test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-vulkan defects-matrix defects-reproducers bench bench-gpu check-cuda kill fuzz load unsafe mutants native ptx notebooks notebooks-check notebooks-test jupyter
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -46,6 +46,8 @@ fuzz: ; SHIKHA_FUZZ_SECONDS=$${SHIKHA_FUZZ_SECONDS:-600} cargo test --release --
 load: ; cargo test --release --locked --test all a_full_load -- --ignored --nocapture
 # The unit tests of the unsafe code under Miri and AddressSanitizer; builds everything once more.
 unsafe: ; tests/unsafe.sh
+# Known faults of the dependencies, by the database of the day; needs cargo-deny and GitHub.
+advisories: ; cargo deny --locked check advisories
 # Mutation testing of arbiter, ops, loader, checkpoint and claims: tests/mutants.md. Hours; not part of the tests.
 mutants: ; tests/mutants.sh $(AREA)
 # The kernels as PTX, and what they take of a device; needs no GPU. `cuda/build.sh --check` only compares.
