@@ -12,6 +12,7 @@
 # Neither covers:
 #   corpus::shard                  a mapped file has no guard zones; every index into it is bounds-checked safe code,
 #                                  which the fuzz targets `shard` and `shard-header` exercise
+#   ops::attention                 its writes into the shared buffer are tested in tests/all alone; the buffer itself is above
 #   ops::cuda                      calls of the driver; `compute-sanitizer` on a machine with a GPU is their tool
 #   main.rs                        one call of `signal`, before any thread runs
 # Miri knows neither the vector instructions nor the call that `gemm` asks the CPU's caches with. The standard library
