@@ -224,8 +224,11 @@ fn run(
     let interrupt = Interrupt::from_signals();
     let outcome = train_on(engine, &setup, start, &interrupt, &mut progress);
     interrupt.disarm();
-    stand_up(root, began.elapsed().as_secs_f64())?;
-    match outcome? {
+    let noted = stand_up(root, began.elapsed().as_secs_f64());
+    // Why training stopped is told before why that could not be noted.
+    let outcome = outcome?;
+    noted?;
+    match outcome {
         Outcome::Finished => {
             progress.finish(&format!("{} steps", recipe.train.steps));
             Ok(())

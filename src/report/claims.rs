@@ -75,6 +75,15 @@ impl Ledger {
         Ok(ledger)
     }
 
+    /// The number that the abstract states for a claim.
+    ///
+    /// # Errors
+    /// [`ReportError::Ledger`] when there is no such claim, or it states none.
+    pub fn reported(&self, id: &str) -> Result<f64, ReportError> {
+        let claim = self.claims.iter().find(|claim| claim.id == id).and_then(|claim| claim.reported);
+        claim.ok_or_else(|| ReportError::Ledger(format!("`{id}` states no number")))
+    }
+
     /// Refuses measurements of claims that are not in the ledger.
     ///
     /// # Errors

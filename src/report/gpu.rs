@@ -8,7 +8,8 @@ use crate::train::record::{Checked, Record};
 
 const RECIPE: &str = "bn-0.4b-h100";
 const DEVICE: &str = "h100";
-const NOT_MEASURED: &str = "not measured";
+/// What stands where nothing was measured.
+pub(super) const NOT_MEASURED: &str = "not measured";
 
 /// One row for the abstract, one for the goal, and one for each benchmark of a GPU, or one that says that there is none.
 ///
@@ -20,10 +21,7 @@ pub fn table(ledger: &Ledger, records: &[Record]) -> Result<Table, ReportError> 
     let plan = Plan::of(&recipe).map_err(|e: TrainError| failed(e.to_string()))?;
     let device = DEVICES.iter().find(|device| device.name == DEVICE);
     let peak = device.map(|device| device.peak).ok_or_else(|| failed(format!("there is no device `{DEVICE}`")))?;
-    let stated = |id: &str| {
-        let claim = ledger.claims.iter().find(|claim| claim.id == id).and_then(|claim| claim.reported);
-        claim.ok_or_else(|| failed(format!("`{id}` states no number")))
-    };
+    let stated = |id: &str| ledger.reported(id);
     let (parameters, tokens, hours) = (stated("parameters")?, stated("training-tokens")?, stated("hours")?);
     let speed = tokens / (3600.0 * hours);
     let header =

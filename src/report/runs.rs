@@ -1,9 +1,9 @@
 //! Whole runs: the abstract's, and every one that was recorded.
 
+use super::gpu::NOT_MEASURED;
 use super::{Ledger, ReportError, Table};
 use crate::train::record::{Record, Run};
 
-const NOT_MEASURED: &str = "not measured";
 const NOT_KNOWN: &str = "not known";
 
 /// One row for the abstract and one for each recorded run, or one that says that there is none.
@@ -11,10 +11,7 @@ const NOT_KNOWN: &str = "not known";
 /// # Errors
 /// [`ReportError::Ledger`] when the abstract's numbers cannot be had.
 pub fn table(ledger: &Ledger, records: &[Record]) -> Result<Table, ReportError> {
-    let stated = |id: &str| {
-        let claim = ledger.claims.iter().find(|claim| claim.id == id).and_then(|claim| claim.reported);
-        claim.ok_or_else(|| ReportError::Ledger(format!("`{id}` states no number")))
-    };
+    let stated = |id: &str| ledger.reported(id);
     let (parameters, tokens, hours) = (stated("parameters")?, stated("training-tokens")?, stated("hours")?);
     let header = [
         "what",
