@@ -43,10 +43,10 @@ struct List {
 /// killed gets its end from the metrics.
 ///
 /// # Errors
-/// [`TrainError::File`] when the list cannot be written. One that cannot be read is passed over with a warning: it
-/// decides nothing.
+/// [`TrainError::File`] when the list cannot be read or written. A damaged one is passed over with a warning: it decides
+/// nothing.
 pub fn sit_down(directory: &Path, hardware: Hardware, over: bool) -> Result<(), TrainError> {
-    let mut sittings = if over { Vec::new() } else { known(directory) };
+    let mut sittings = if over { Vec::new() } else { known(directory)? };
     if let Some(last) = sittings.last_mut().filter(|last| last.seconds.is_none()) {
         let rows = metrics::rows_until(&directory.join(checkpoint::METRICS), u64::MAX)?;
         let row = rows.last().and_then(|row| Some((row.step, row.machine.clock?)));
@@ -65,7 +65,7 @@ pub fn sit_down(directory: &Path, hardware: Hardware, over: bool) -> Result<(), 
 /// # Errors
 /// [`TrainError::File`] when the list cannot be written.
 pub fn stand_up(directory: &Path, seconds: f64) -> Result<(), TrainError> {
-    let mut sittings = known(directory);
+    let mut sittings = known(directory)?;
     if let Some(last) = sittings.last_mut() {
         let rows = metrics::rows_until(&directory.join(checkpoint::METRICS), u64::MAX)?;
         (last.seconds, last.step) = (Some(seconds), Some(rows.last().map_or(0, |row| row.step)));
@@ -96,11 +96,15 @@ fn seal(sittings: &[Sitting]) -> Hash {
     hash_bytes(&serde_json::to_vec(sittings).unwrap_or_else(|e| unreachable!("plain data: {e}")))
 }
 
-fn known(directory: &Path) -> Vec<Sitting> {
-    sittings(directory).unwrap_or_else(|error| {
-        eprintln!("warning: {error}");
-        Vec::new()
-    })
+/// The list to go on with: a damaged one is begun anew, one that cannot be read at this moment is not.
+fn known(directory: &Path) -> Result<Vec<Sitting>, TrainError> {
+    match sittings(directory) {
+        Err(error @ TrainError::Sittings { .. }) => {
+            eprintln!("warning: {error}");
+            Ok(Vec::new())
+        }
+        found => found,
+    }
 }
 
 fn write(directory: &Path, sittings: Vec<Sitting>) -> Result<(), TrainError> {
@@ -166,5 +170,17 @@ mod tests {
         assert!(sittings(folder.path()).unwrap_err().to_string().contains(SITTINGS));
         sit_down(folder.path(), Hardware::here(None), false).unwrap();
         assert_eq!(sittings(folder.path()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_read_is_not_begun_anew() {
+        use crate::artifact::boundary::{Fault, at};
+        let folder = tempfile::tempdir().unwrap();
+        sit_down(folder.path(), Hardware::here(None), false).unwrap();
+        at(Some((1, Fault::Broken)));
+        let refused = sit_down(folder.path(), Hardware::here(None), false);
+        at(None);
+        assert!(refused.unwrap_err().to_string().contains("the disk does not answer"));
+        assert_eq!(sittings(folder.path()).unwrap().len(), 1, "what was noted is still there");
     }
 }
