@@ -28,6 +28,8 @@ mod corpus_download;
 mod corpus_source;
 #[path = "all/corpus_stream.rs"]
 mod corpus_stream;
+#[path = "all/corpus_stream_process.rs"]
+mod corpus_stream_process;
 #[path = "all/cuda.rs"]
 mod cuda;
 #[path = "all/defects.rs"]
@@ -56,6 +58,8 @@ mod ops_optimizer;
 mod ops_refusals;
 #[path = "all/paper.rs"]
 mod paper;
+#[path = "all/parquet_file.rs"]
+mod parquet_file;
 #[path = "all/pipeline.rs"]
 mod pipeline;
 #[path = "all/record.rs"]

@@ -183,6 +183,25 @@ mod tests {
         }
     }
 
+    /// The first number lies between two of bf16; whole numbers are exact there.
+    const BETWEEN: f64 = 1.0 + 1.0 / 512.0;
+
+    fn in_precision<T: Real>(precision: Precision) -> Vec<f64> {
+        let (a, b) = ([BETWEEN, 3.0].map(T::from_f64), [2.0, 5.0, -1.0, 4.0].map(T::from_f64));
+        let mut c = [T::ONE; 2];
+        product(ViewMut::new(&mut c, 1, 2, 2), View::new(&a, 1, 2, 2), View::new(&b, 2, 2, 2), true, precision);
+        c.iter().map(|x| x.to_f64()).collect()
+    }
+
+    #[test]
+    fn the_precision_rounds_the_factors_of_f32_and_none_of_f64() {
+        let of = |x: f64| vec![1.0 + 2.0 * x - 3.0, 1.0 + 5.0 * x + 12.0];
+        assert_eq!(in_precision::<f32>(Precision::Bf16), of(1.0));
+        assert_eq!(in_precision::<f32>(Precision::F32), of(BETWEEN));
+        assert_eq!(in_precision::<f64>(Precision::Bf16), of(BETWEEN));
+        assert_eq!(in_precision::<f64>(Precision::F32), of(BETWEEN));
+    }
+
     #[test]
     fn bits_do_not_depend_on_threads() {
         let (m, n, k) = (130, 257, 300);

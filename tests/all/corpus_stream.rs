@@ -2,11 +2,8 @@
 //! of a mirror folder, where `SHIKHA_MIRROR` names one, otherwise the pocket text.
 
 use crate::corpus_download::{Manner, serve};
+use crate::parquet_file::{write, write_empty};
 use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType};
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
 use shikha::artifact::hash_bytes;
 use shikha::corpus::contamination::Protected;
 use shikha::corpus::loader::Batches;
@@ -14,11 +11,9 @@ use shikha::corpus::normalise::normalise;
 use shikha::corpus::source::{Manifest, Store, read};
 use shikha::corpus::split::is_held_out;
 use shikha::corpus::stream::{Chunk, Cleaning, Feed, Order, Position, Rows, Streamed};
-use shikha::machine::{peak_memory, reset_peak_memory};
 use shikha::pipeline::{Options, Pipeline};
 use shikha::progress::Progress;
 use shikha::recipe::Recipe;
-use shikha::rng::Stream;
 use shikha::tokenizer::Tokenizer;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -40,7 +35,7 @@ const SOURCES: [&str; 3] = ["bn-lit-archive", "bn-lit-wip", "bn-wiki-blanck"];
 const MOST: usize = 2 << 20;
 
 /// Real Bangla documents, and some that hold nothing.
-fn documents() -> Vec<Option<String>> {
+pub fn documents() -> Vec<Option<String>> {
     static DOCUMENTS: OnceLock<Vec<Option<String>>> = OnceLock::new();
     DOCUMENTS.get_or_init(some_documents).clone()
 }
@@ -80,32 +75,6 @@ fn mirrored(mirror: OsString) -> Vec<String> {
     }
     assert!(chosen.iter().map(String::len).sum::<usize>() < MOST);
     chosen
-}
-
-/// Parquet with `rows` rows in a group and two columns, as the public corpora have more than one.
-pub fn write(path: &Path, texts: &[Option<String>], rows: usize, compression: Compression) {
-    let schema = "message m { required binary id (STRING); optional binary text (STRING); }";
-    let schema = Arc::new(parse_message_type(schema).unwrap());
-    let properties = WriterProperties::builder().set_compression(compression).set_data_page_row_count_limit(7);
-    // A writer looks at the limits of a page, rows and a megabyte, after so many rows only.
-    let properties = properties.set_write_batch_size(1);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let file = std::fs::File::create(path).unwrap();
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build())).unwrap();
-    for group in texts.chunks(rows) {
-        let mut row_group = writer.next_row_group().unwrap();
-        let ids: Vec<ByteArray> = (0..group.len()).map(|i| format!("row {i}").as_str().into()).collect();
-        let mut column = row_group.next_column().unwrap().unwrap();
-        column.typed::<ByteArrayType>().write_batch(&ids, None, None).unwrap();
-        column.close().unwrap();
-        let levels: Vec<i16> = group.iter().map(|text| i16::from(text.is_some())).collect();
-        let values: Vec<ByteArray> = group.iter().flatten().map(|text| text.as_str().into()).collect();
-        let mut column = row_group.next_column().unwrap().unwrap();
-        column.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None).unwrap();
-        column.close().unwrap();
-        row_group.close().unwrap();
-    }
-    writer.close().unwrap();
 }
 
 #[test]
@@ -155,12 +124,12 @@ fn manifest(folder: Option<&str>, origin: &str) -> Manifest {
 }
 
 /// A mirror folder with three Parquet files of one data set and the list of them as its publisher gives it.
-fn published() -> tempfile::TempDir {
+pub fn published() -> tempfile::TempDir {
     publish(&documents().chunks(120).map(<[_]>::to_vec).collect::<Vec<_>>(), 50)
 }
 
 /// The same with a file for each part, of `rows` rows in a group.
-fn publish(parts: &[Vec<Option<String>>], rows: usize) -> tempfile::TempDir {
+pub fn publish(parts: &[Vec<Option<String>>], rows: usize) -> tempfile::TempDir {
     let mirror = tempfile::tempdir().unwrap();
     let root = mirror.path().join(format!("huggingface.co/datasets/owner/web/{COMMIT}"));
     let mut entries = vec![serde_json::json!({ "type": "directory", "path": format!("{FOLDER}/old"), "size": 0 })];
@@ -176,11 +145,11 @@ fn publish(parts: &[Vec<Option<String>>], rows: usize) -> tempfile::TempDir {
 }
 
 /// A token a byte, so that every test sees where a document begins.
-fn encode(text: &str) -> Result<Vec<u32>, String> {
+pub fn encode(text: &str) -> Result<Vec<u32>, String> {
     Ok(text.bytes().map(u32::from).collect())
 }
 
-fn order(store: &Store, directory: &Path, slice: usize) -> Order {
+pub fn order(store: &Store, directory: &Path, slice: usize) -> Order {
     let manifest = manifest(Some(FOLDER), "huggingface:owner/web");
     let source = &manifest.sources[0];
     let files = store.files(source).unwrap().into_iter().map(|file| (source.clone(), file)).collect();
@@ -198,19 +167,20 @@ fn order(store: &Store, directory: &Path, slice: usize) -> Order {
     }
 }
 
-fn open(store: &Store, directory: &Path, slice: usize) -> (Feed, Vec<Chunk>) {
+pub fn open(store: &Store, directory: &Path, slice: usize) -> (Feed, Vec<Chunk>) {
     let (feed, found) = Feed::open(order(store, directory, slice), Arc::new(encode)).unwrap();
     (feed, found.into_iter().map(|(chunk, _)| chunk).collect())
 }
 
-fn rest(feed: &mut Feed) -> Vec<Chunk> {
+pub fn rest(feed: &mut Feed) -> Vec<Chunk> {
     std::iter::from_fn(|| feed.advance().unwrap().map(|(chunk, _)| chunk)).collect()
 }
 
-const SLICE: usize = 9000;
+/// Bytes of text in a slice, that cuts row groups.
+pub const SLICE: usize = 9000;
 
 /// The finished files of a folder.
-fn bytes(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub fn bytes(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let names = std::fs::read_dir(folder).unwrap().map(|file| PathBuf::from(file.unwrap().file_name()));
     let finished = names.filter(|name| !name.to_string_lossy().starts_with(".partial-"));
     finished.map(|name| (name.clone(), std::fs::read(folder.join(name)).unwrap())).collect()
@@ -242,127 +212,6 @@ fn a_killed_feed_goes_on_at_the_exact_row_with_the_same_chunks() {
     assert_eq!((found.len(), rest(&mut feed)), (4, all[4..].to_vec()));
     // Another slice is another cut: nothing of the old one is taken up.
     assert_eq!(open(&store, part.path(), SLICE + 1).1, []);
-}
-
-/// Names the mirror folder, then the folder of the chunks, to a process of its own.
-const WORK: [&str; 2] = ["SHIKHA_TEST_STREAM_FROM", "SHIKHA_TEST_STREAM_TO"];
-
-/// This program again, running one test in a process of its own.
-fn process(test: &str, folders: [&Path; 2]) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([&format!("corpus_stream::{test}"), "--exact", "--nocapture"]);
-    command.envs(WORK.into_iter().zip(folders)).stderr(Stdio::null());
-    command
-}
-
-fn work() -> Option<[PathBuf; 2]> {
-    let [from, to] = WORK.map(std::env::var_os);
-    Some([from?.into(), to?.into()])
-}
-
-/// Not a test by itself: the process that is killed. It takes a millisecond for a document.
-#[test]
-fn the_process_that_streams() {
-    let Some([from, to]) = work() else { return };
-    let store = Store::new(Some(from), "no-such-folder".into());
-    let slowly = |text: &str| {
-        std::thread::sleep(Duration::from_millis(1));
-        encode(text)
-    };
-    let (mut feed, _) = Feed::open(order(&store, &to, SLICE), Arc::new(slowly)).unwrap();
-    rest(&mut feed);
-}
-
-#[test]
-fn a_process_that_is_killed_inside_a_row_group_goes_on_with_the_same_batches() {
-    let (mirror, whole, part) = (published(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let store = Store::new(Some(mirror.path().into()), "no-such-folder".into());
-    let all = rest(&mut open(&store, whole.path(), SLICE).0);
-    let batches = |directory: &Path| {
-        let feed = Feed::open(order(&store, directory, SLICE), Arc::new(encode)).unwrap();
-        Streamed::new(vec![feed], &BTreeMap::from([("bn".to_owned(), 1.0)]), (3, 32), 5, 1 << 20).unwrap()
-    };
-    let uninterrupted = batches(whole.path());
-    let expected: Vec<_> = (0..2000).map(|n| uninterrupted.batch(n).unwrap()).collect();
-    let (mut killed, mut inside) = (0, 0);
-    let moments = Stream::new(11, "kill a stream");
-    for n in 0.. {
-        let mut child =
-            process("the_process_that_streams", [mirror.path(), part.path()]).stdout(Stdio::null()).spawn().unwrap();
-        // Later each time, so that it comes to an end on any machine.
-        std::thread::sleep(Duration::from_millis(20 + 4 * n + (60.0 * moments.uniform(n)) as u64));
-        let ended = child.try_wait().unwrap();
-        let _ = child.kill(); // SIGKILL
-        child.wait().unwrap();
-        let found = open(&store, part.path(), SLICE).1;
-        assert_eq!(found, all[..found.len()], "kill {n}");
-        if let Some(status) = ended {
-            assert!(status.success() && found.len() == all.len(), "{status}, {} of {}", found.len(), all.len());
-            break;
-        }
-        killed += 1;
-        // What a new process makes of what is there.
-        if found.last().is_some_and(|chunk| chunk.to.row > 0) {
-            inside += 1;
-            let copied = tempfile::tempdir().unwrap();
-            bytes(part.path())
-                .iter()
-                .for_each(|(name, bytes)| std::fs::write(copied.path().join(name), bytes).unwrap());
-            let (next, again) =
-                (found.iter().map(|chunk| chunk.tokens).sum::<u64>() / (3 * 32), batches(copied.path()));
-            for k in [next % 2000].into_iter().chain((0..2000).step_by(101)) {
-                assert_eq!(again.batch(k).unwrap(), expected[k as usize], "kill {n}, batch {k}");
-            }
-        }
-    }
-    println!("{killed} kills, {inside} of them with the last chunk ending inside a row group");
-    assert!(inside >= 3, "{killed} kills, {inside} inside a row group");
-    assert!(bytes(whole.path()) == bytes(part.path()), "the same files to the byte");
-}
-
-/// Not a test by itself: the process whose memory is measured.
-#[test]
-fn the_process_whose_memory_is_bounded() {
-    let Some([from, to]) = work() else { return };
-    let mut order = order(&Store::new(Some(from), "no-such-folder".into()), &to, 1 << 20);
-    (order.vocabulary, order.end_of_text) = (2, 1);
-    let (mut feed, _) = Feed::open(order, Arc::new(|text: &str| Ok(vec![0; text.len() / 4]))).unwrap();
-    feed.advance().unwrap().unwrap(); // Threads, buffers and tables are there now.
-    let before = reset_peak_memory().then(peak_memory).flatten();
-    rest(&mut feed);
-    println!("GROWN {}", before.map_or(0, |before| peak_memory().unwrap_or(0).saturating_sub(before)));
-}
-
-/// Bytes of text that is streamed to see what that takes.
-const TEXT: usize = 48 << 20;
-
-/// Bytes by which memory grows while [`TEXT`] bytes in documents of some size are streamed from one row group.
-fn grown(document: usize) -> usize {
-    let base: String = documents().into_iter().flatten().collect();
-    let base: String =
-        base.chars().cycle().scan(0, |bytes, c| (*bytes < document).then(|| (*bytes += c.len_utf8(), c).1)).collect();
-    // Each text once, so that no dictionary holds them all.
-    let texts: Vec<_> = (0..TEXT / base.len()).map(|n| Some(format!("{n} {base}"))).collect();
-    let mirror = publish(&[texts], usize::MAX);
-    let to = tempfile::tempdir().unwrap();
-    let output = process("the_process_whose_memory_is_bounded", [mirror.path(), to.path()]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}");
-    let grown = said.lines().find_map(|line| line.split_once("GROWN ")).unwrap().1.trim().parse().unwrap();
-    println!("{:.1} MB more for {:.0} MB in documents of {document} bytes", grown as f64 / 1e6, TEXT as f64 / 1e6);
-    grown
-}
-
-#[test]
-fn memory_does_not_grow_with_the_text_nor_with_a_row_group() {
-    let grown = grown(8 << 10);
-    assert!(grown < TEXT / 4, "{grown} bytes more for {TEXT} bytes of text");
-}
-
-#[test]
-fn memory_grows_with_the_longest_document_and_not_with_many_of_them() {
-    let grown = grown(1 << 20);
-    assert!(grown < TEXT / 4, "{grown} bytes more for {TEXT} bytes of text");
 }
 
 #[test]
@@ -481,9 +330,7 @@ fn what_cannot_be_streamed_is_named() {
     std::fs::write(&path, b"PAR1 but nothing of it").unwrap();
     let message = refused();
     assert!(message.contains("a.parquet") && message.lines().count() == 1, "{message}");
-    let schema = Arc::new(parse_message_type("message m { required int64 text; }").unwrap());
-    let file = std::fs::File::create(&path).unwrap();
-    SerializedFileWriter::new(file, schema, Arc::default()).unwrap().close().unwrap();
+    write_empty(&path, "message m { required int64 text; }");
     assert!(refused().contains("column `text` does not hold one text a row"), "{}", refused());
     write(&path, &documents(), 50, Compression::SNAPPY);
     let mut bytes = std::fs::read(&path).unwrap();

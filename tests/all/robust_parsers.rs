@@ -1,5 +1,5 @@
 //! Every parser that reads a user's file, on damaged forms of good files. Each answers or refuses; none panics,
-//! hangs or takes memory without bound.
+//! hangs or takes memory without bound. The coverage-guided fuzzer of `fuzz/` runs them too, as plain functions.
 
 use crate::robust_fuzz::fuzz;
 use parquet::basic::Compression;
@@ -32,8 +32,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-#[test]
-fn recipes_manifests_ledgers_and_metrics() {
+#[cfg_attr(test, test)]
+pub fn recipes_manifests_ledgers_and_metrics() {
     let (pocket, small) = (include_bytes!("../../recipes/pocket.toml"), include_bytes!("../../recipes/small.toml"));
     fuzz("recipe", &[pocket, small], |bytes| Recipe::parse(&text(bytes), "test").is_ok());
     let manifest = include_bytes!("../../data-manifests/pocket.toml");
@@ -43,20 +43,19 @@ fn recipes_manifests_ledgers_and_metrics() {
     fuzz("manifest", &[manifest, local], |bytes| Manifest::parse(&text(bytes), "test", Path::new("")).is_ok());
     let ledger = b"[stages.a]\n[stages.a.inputs]\n[stages.a.outputs]\n";
     fuzz_file("run-lock", "run.lock", &[ledger], |path| RunDir::open(path.parent().unwrap(), false).is_ok());
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let metrics = std::fs::read(root.join("checkpoints/reference/metrics.jsonl")).unwrap();
+    let metrics = include_bytes!("../../checkpoints/reference/metrics.jsonl");
     let head: Vec<u8> = metrics.split_inclusive(|byte| *byte == b'\n').take(5).flatten().copied().collect();
     fuzz_file("metrics", "metrics.jsonl", &[&head], |path| read_metrics(path).is_ok());
 }
 
-#[test]
-fn parquet_records_and_claims() {
+#[cfg_attr(test, test)]
+pub fn parquet_records_and_claims() {
     let dir = tempfile::tempdir().unwrap();
     let texts: Vec<Option<String>> = (0..40).map(|n| (n % 7 != 3).then(|| format!("পাঠ {n}\n").repeat(n))).collect();
     let packed = [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default())];
     let files = packed.map(|compression| {
         let path = dir.path().join("good.parquet");
-        crate::corpus_stream::write(&path, &texts, 16, compression);
+        crate::parquet_file::write(&path, &texts, 16, compression);
         std::fs::read(path).unwrap()
     });
     fuzz_file("parquet", "a.parquet", &files.each_ref().map(Vec::as_slice), |path| {
@@ -95,8 +94,8 @@ fn parquet_records_and_claims() {
     fuzz("claims", &[include_bytes!("../../paper/claims.toml")], |bytes| Ledger::parse(&text(bytes)).is_ok());
 }
 
-#[test]
-fn shards_and_documents() {
+#[cfg_attr(test, test)]
+pub fn shards_and_documents() {
     let dir = tempfile::tempdir().unwrap();
     let (path, hash) = (dir.path().join("a.bin"), hash_bytes(b"tokenizer"));
     let shard = |vocabulary: usize| {
@@ -126,8 +125,8 @@ fn shards_and_documents() {
     fuzz_file("documents", "a.jsonl", &[document], |path| read_documents(path).is_ok());
 }
 
-#[test]
-fn tokenizers() {
+#[cfg_attr(test, test)]
+pub fn tokenizers() {
     let texts: Vec<String> = (0..60).map(|n| format!("আমি ভাত {n} খাই abc")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let mut recipe = Recipe::load("pocket").unwrap().tokenizer;
@@ -160,8 +159,8 @@ fn tensor(values: &[f32]) -> Vec<u8> {
     safetensors::serialize([("w", view)], None).unwrap()
 }
 
-#[test]
-fn checkpoints_models_and_dumps() {
+#[cfg_attr(test, test)]
+pub fn checkpoints_models_and_dumps() {
     let mut job = crate::train::job(1);
     (job.recipe.steps, job.recipe.warmup_steps) = (2, 1);
     let dir = tempfile::tempdir().unwrap();
@@ -215,8 +214,8 @@ const LAW: &str = "<nav>menu</nav><section class=\"bg-act-section x\"><h3>\n আ
 const DECLARATION: &str =
     "<header><h1>a</h1><p>b</p></header><article><h2>Article 1</h2><p>c &amp; d</p><li>e</li></article>";
 
-#[test]
-fn every_reader_of_training_text() {
+#[cfg_attr(test, test)]
+pub fn every_reader_of_training_text() {
     let markdown = "# শিরোনাম\n\nএকটি বাক্য\nআরও।\n\n```verse\nএক\nদুই\n```\n<Note>কথা</Note>\n\n- ক\n";
     let table = "id1\tআমি ভাত খাই\nid2\tতুমি\n";
     let csv = "context,other\n\"আমি, ভাত\nখাই\",x\n";
@@ -257,8 +256,8 @@ fn archive(content: &[u8]) -> Vec<u8> {
     zip
 }
 
-#[test]
-fn every_reader_of_other_text() {
+#[cfg_attr(test, test)]
+pub fn every_reader_of_other_text() {
     let tmx =
         b"<tmx><tu><tuv xml:lang=\"en\"><seg>a &amp; b</seg></tuv><tuv xml:lang=\"bn\"><seg>k</seg></tuv></tu></tmx>";
     let file = |language: &str| File {

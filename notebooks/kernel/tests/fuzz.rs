@@ -49,7 +49,7 @@ fn damaged(seed: &[u8], n: u64) -> Vec<u8> {
 }
 
 /// All that is done with a notebook short of running it; whether it was read.
-fn use_notebook(bytes: &[u8]) -> bool {
+pub fn use_notebook(bytes: &[u8]) -> bool {
     let Ok(mut notebook) = Notebook::parse("t.ipynb".into(), bytes) else { return false };
     let _ = notebook.inspect(&["/home/somebody".to_owned()]);
     let again = Notebook::parse("t.ipynb".into(), &notebook.to_bytes());
