@@ -6,7 +6,7 @@ endif
 SHIKHA = cargo run --release --locked --quiet --
 KERNEL = cd notebooks/kernel && cargo run --release --locked --
 
-.PHONY: test advisories test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-vulkan defects-matrix defects-reproducers bench bench-gpu check-cuda kill fuzz load unsafe mutants native ptx notebooks notebooks-check notebooks-test jupyter
+.PHONY: test advisories test-burn arbiter arbiter-store reproduce figures claims page paper study tokenizer defects defects-candle defects-burn defects-meter defects-store defects-vulkan defects-matrix defects-reproducers bench bench-gpu check-cuda kill fuzz fuzz-guided load unsafe mutants native ptx notebooks notebooks-check notebooks-test jupyter
 test: ; cargo test --release --locked --workspace
 test-burn: ; cd burn && cargo test --release --locked --workspace
 arbiter: ; $(SHIKHA) arbiter score
@@ -42,6 +42,8 @@ bench: ; cargo bench --locked --bench training -- 50 $(CURDIR)/checkpoints/bench
 # each parser that reads a user's file.
 kill: ; SHIKHA_EVERY_BOUNDARY=1 SHIKHA_KILLS=$${SHIKHA_KILLS:-200} cargo test --release --locked --test all robust -- --nocapture --skip robust_parsers --skip robust_load
 fuzz: ; SHIKHA_FUZZ_SECONDS=$${SHIKHA_FUZZ_SECONDS:-600} cargo test --release --locked --test all robust_parsers -- --nocapture --test-threads=1
+# The same parsers under libFuzzer, which follows what an input reached; needs cargo-fuzz. NAME: folders of fuzz/seeds.
+fuzz-guided: ; fuzz/run.sh $(NAME)
 # A line of 2 GB, ten million documents of a word, 50,000 near duplicates: from text to shards in a gigabyte.
 load: ; cargo test --release --locked --test all a_full_load -- --ignored --nocapture
 # The unit tests of the unsafe code under Miri and AddressSanitizer; builds everything once more.

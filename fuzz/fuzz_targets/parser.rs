@@ -1,0 +1,69 @@
+//! The parser that `SHIKHA_FUZZ_ONLY` names, under libFuzzer: the closures are those of `tests/all/robust_parsers.rs`.
+#![no_main]
+// Of the files of the tests most is not asked for here.
+#![allow(dead_code, unused_imports)]
+
+#[path = "../../tests/all/parquet_file.rs"]
+mod parquet_file;
+#[path = "../../tests/all/robust_parsers.rs"]
+mod robust_parsers;
+#[path = "../../tests/all/tokenizer_load.rs"]
+mod tokenizer_load;
+#[path = "../../tests/all/train.rs"]
+mod train;
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{LazyLock, Mutex};
+
+/// What the tests hand their closures to: here the one that is wanted gets the inputs, until the process ends.
+mod robust_fuzz {
+    pub fn fuzz(name: &str, _own: &[&[u8]], mut parse: impl FnMut(&[u8]) -> bool) {
+        if std::env::var("SHIKHA_FUZZ_ONLY").is_ok_and(|only| only == name) {
+            super::answer(|input| {
+                parse(input);
+            });
+        }
+    }
+}
+
+/// The ends of two channels: inputs one way, the word that one is through the other.
+struct Ends<A, B> {
+    inputs: A,
+    through: B,
+}
+
+/// The fuzzer's ends, and for a moment the parser's. The closure lives on a thread of its own, since it borrows what its
+/// test made: libFuzzer calls a plain function.
+static ENDS: LazyLock<Mutex<Ends<Sender<Vec<u8>>, Receiver<()>>>> = LazyLock::new(|| {
+    let ((inputs, taken), (answered, through)) = (channel(), channel());
+    *PARSER.lock().unwrap() = Some(Ends { inputs: taken, through: answered });
+    std::thread::spawn(|| {
+        let tests = [
+            robust_parsers::recipes_manifests_ledgers_and_metrics,
+            robust_parsers::parquet_records_and_claims,
+            robust_parsers::shards_and_documents,
+            robust_parsers::tokenizers,
+            robust_parsers::checkpoints_models_and_dumps,
+            robust_parsers::every_reader_of_training_text,
+            robust_parsers::every_reader_of_other_text,
+        ];
+        tests.iter().for_each(|test| test());
+        panic!("SHIKHA_FUZZ_ONLY names no parser: the folders of fuzz/seeds are called as they are");
+    });
+    Mutex::new(Ends { inputs, through })
+});
+static PARSER: Mutex<Option<Ends<Receiver<Vec<u8>>, Sender<()>>>> = Mutex::new(None);
+
+fn answer(mut parse: impl FnMut(&[u8])) {
+    let ends = PARSER.lock().unwrap().take().expect("one parser has the name");
+    for input in ends.inputs {
+        parse(&input);
+        let _ = ends.through.send(());
+    }
+}
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    let ends = ENDS.lock().unwrap();
+    ends.inputs.send(input.to_vec()).unwrap();
+    ends.through.recv().unwrap();
+});
