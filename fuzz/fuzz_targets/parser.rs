@@ -17,8 +17,16 @@ use std::sync::{LazyLock, Mutex};
 
 /// What the tests hand their closures to: here the one that is wanted gets the inputs, until the process ends.
 mod robust_fuzz {
-    pub fn fuzz(name: &str, _own: &[&[u8]], mut parse: impl FnMut(&[u8]) -> bool) {
+    use std::path::Path;
+
+    pub fn fuzz(name: &str, own: &[&[u8]], mut parse: impl FnMut(&[u8]) -> bool) {
         if std::env::var("SHIKHA_FUZZ_ONLY").is_ok_and(|only| only == name) {
+            // The good files as this program and this machine make them: libFuzzer lists the folder after this.
+            let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+            std::fs::create_dir_all(&corpus).unwrap();
+            own.iter()
+                .enumerate()
+                .for_each(|(i, good)| std::fs::write(corpus.join(format!("good-{i}")), good).unwrap());
             super::answer(|input| {
                 parse(input);
             });
@@ -50,19 +58,22 @@ static ENDS: LazyLock<Mutex<Ends<Sender<Vec<u8>>, Receiver<()>>>> = LazyLock::ne
         tests.iter().for_each(|test| test());
         panic!("SHIKHA_FUZZ_ONLY names no parser: the folders of fuzz/seeds are called as they are");
     });
+    // What its test makes first takes its time, which is not that of an input.
+    through.recv().unwrap();
     Mutex::new(Ends { inputs, through })
 });
 static PARSER: Mutex<Option<Ends<Receiver<Vec<u8>>, Sender<()>>>> = Mutex::new(None);
 
 fn answer(mut parse: impl FnMut(&[u8])) {
     let ends = PARSER.lock().unwrap().take().expect("one parser has the name");
+    let _ = ends.through.send(());
     for input in ends.inputs {
         parse(&input);
         let _ = ends.through.send(());
     }
 }
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+libfuzzer_sys::fuzz_target!(init: { LazyLock::force(&ENDS); }, |input: &[u8]| {
     let ends = ENDS.lock().unwrap();
     ends.inputs.send(input.to_vec()).unwrap();
     ends.through.recv().unwrap();
