@@ -338,3 +338,46 @@ pub fn decode<T: Real>(q: &[T], k: &[T], v: &[T], shape: &Shape, out: &mut [T]) 
         out.iter_mut().for_each(|x| *x = *x / state.1);
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys that are all alike make each output the mean of the values so far, whatever the queries are; values that
+    /// are all alike leave nothing for queries and keys to learn. Every number of the buffers is overwritten.
+    fn means<T: Real>(close: f64) {
+        let shape = Shape { batch: 2, time: 2 * QUERIES + 5, heads: 4, kv_heads: 2, head_dim: 3 };
+        let rows = shape.batch * shape.time;
+        let numbers = |n: usize, of: &dyn Fn(usize) -> f64| -> Vec<T> { (0..n).map(|i| T::from_f64(of(i))).collect() };
+        let nothing = |n: usize| numbers(n, &|_| f64::NAN);
+        let q = numbers(rows * shape.width(), &|i| (i % 7) as f64 - 3.0);
+        let k = numbers(rows * shape.kv_width(), &|_| 0.5);
+        let time = |i: usize, width: usize| i / width % shape.time;
+        let v = numbers(rows * shape.kv_width(), &|i| (time(i, shape.kv_width()) + i / 3 % 2) as f64);
+        let [mut out, mut dq] = [(); 2].map(|()| nothing(q.len()));
+        let [mut dk, mut dv] = [(); 2].map(|()| nothing(k.len()));
+        let mut log_sum_exp = nothing(shape.batch * shape.heads * shape.time);
+        forward(&q, &k, &v, &shape, &mut out, &mut log_sum_exp);
+        for (i, x) in out.iter().enumerate() {
+            // The mean of 0 … t, and 1 more for the second head of keys and values.
+            let expected = time(i, shape.width()) as f64 / 2.0 + (i / 3 % shape.heads / shape.group()) as f64;
+            assert!((x.to_f64() - expected).abs() < close * (1.0 + expected), "{i}: {x:?}, {expected}");
+        }
+        let (ones, dout) = (numbers(v.len(), &|_| 1.0), numbers(q.len(), &|_| 1.0));
+        forward(&q, &k, &ones, &shape, &mut out, &mut log_sum_exp);
+        let saved = Saved { out: &out, log_sum_exp: &log_sum_exp };
+        backward(&q, &k, &ones, saved, &dout, &shape, &mut dq, &mut dk, &mut dv);
+        assert!(dq.iter().chain(&dk).all(|x| x.to_f64().abs() < close * 1e2), "nothing to learn");
+        for (j, x) in dv.iter().enumerate() {
+            let shares = (time(j, shape.kv_width())..shape.time).map(|i| 1.0 / (i + 1) as f64);
+            let expected = shape.group() as f64 * shares.sum::<f64>();
+            assert!((x.to_f64() - expected).abs() < close * 1e2, "{j}: {x:?}, {expected}");
+        }
+    }
+
+    #[test]
+    fn equal_keys_give_means() {
+        means::<f64>(1e-12);
+        means::<f32>(1e-5);
+    }
+}
