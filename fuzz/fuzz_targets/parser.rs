@@ -12,6 +12,7 @@ mod tokenizer_load;
 #[path = "../../tests/all/train.rs"]
 mod train;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{LazyLock, Mutex};
 
@@ -34,17 +35,22 @@ mod robust_fuzz {
     }
 }
 
-/// The ends of two channels: inputs one way, the word that one is through the other.
-struct Ends<A, B> {
-    inputs: A,
-    through: B,
+/// Who gives inputs and hears that one is through.
+struct Fuzzer {
+    inputs: Sender<Vec<u8>>,
+    through: Receiver<()>,
 }
 
-/// The fuzzer's ends, and for a moment the parser's. The closure lives on a thread of its own, since it borrows what its
-/// test made: libFuzzer calls a plain function.
-static ENDS: LazyLock<Mutex<Ends<Sender<Vec<u8>>, Receiver<()>>>> = LazyLock::new(|| {
+/// Who takes them.
+struct Parser {
+    inputs: Receiver<Vec<u8>>,
+    through: Sender<()>,
+}
+
+/// The closure lives on a thread of its own, since it borrows what its test made: libFuzzer calls a plain function.
+static FUZZER: LazyLock<Mutex<Fuzzer>> = LazyLock::new(|| {
     let ((inputs, taken), (answered, through)) = (channel(), channel());
-    *PARSER.lock().unwrap() = Some(Ends { inputs: taken, through: answered });
+    *PARSER.lock().unwrap() = Some(Parser { inputs: taken, through: answered });
     std::thread::spawn(|| {
         let tests = [
             robust_parsers::recipes_manifests_ledgers_and_metrics,
@@ -60,21 +66,28 @@ static ENDS: LazyLock<Mutex<Ends<Sender<Vec<u8>>, Receiver<()>>>> = LazyLock::ne
     });
     // What its test makes first takes its time, which is not that of an input.
     through.recv().unwrap();
-    Mutex::new(Ends { inputs, through })
+    Mutex::new(Fuzzer { inputs, through })
 });
-static PARSER: Mutex<Option<Ends<Receiver<Vec<u8>>, Sender<()>>>> = Mutex::new(None);
+static PARSER: Mutex<Option<Parser>> = Mutex::new(None);
 
+/// Gives the inputs to the parser. libFuzzer's hook would end the process at every panic: one that the parser itself
+/// catches, since a dependency panics, is an answer.
 fn answer(mut parse: impl FnMut(&[u8])) {
-    let ends = PARSER.lock().unwrap().take().expect("one parser has the name");
-    let _ = ends.through.send(());
-    for input in ends.inputs {
-        parse(&input);
-        let _ = ends.through.send(());
+    static SAID: Mutex<String> = Mutex::new(String::new());
+    let parser = PARSER.lock().unwrap().take().expect("one parser has the name");
+    std::panic::set_hook(Box::new(|panic| *SAID.lock().unwrap() = panic.to_string()));
+    let _ = parser.through.send(());
+    for input in parser.inputs {
+        if catch_unwind(AssertUnwindSafe(|| parse(&input))).is_err() {
+            eprintln!("{}", SAID.lock().unwrap());
+            std::process::abort();
+        }
+        let _ = parser.through.send(());
     }
 }
 
-libfuzzer_sys::fuzz_target!(init: { LazyLock::force(&ENDS); }, |input: &[u8]| {
-    let ends = ENDS.lock().unwrap();
-    ends.inputs.send(input.to_vec()).unwrap();
-    ends.through.recv().unwrap();
+libfuzzer_sys::fuzz_target!(init: { LazyLock::force(&FUZZER); }, |input: &[u8]| {
+    let fuzzer = FUZZER.lock().unwrap();
+    fuzzer.inputs.send(input.to_vec()).unwrap();
+    fuzzer.through.recv().unwrap();
 });
