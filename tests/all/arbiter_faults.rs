@@ -27,6 +27,7 @@ fn every_fault_is_caught_and_no_healthy_model_raises_an_alarm() {
     let missed: Vec<String> = score.missed().iter().map(told).collect();
     let nothing = alarms.is_empty() && missed.is_empty();
     assert!(nothing, "false alarms:\n{}\nmissed:\n{}", alarms.join("\n"), missed.join("\n"));
+    assert!(score.cases.iter().all(|case| case.surprise.is_none()), "a surprise is another outcome than is wanted");
     let data = score.of(Kind::Data);
     assert_eq!((data.1, data.2), (2, 0), "wrong data is out of scope");
 }

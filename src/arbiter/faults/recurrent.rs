@@ -36,9 +36,10 @@ pub const RECURRENT: Family = Family {
 
 /// Sequences `[TIME, BATCH, INPUTS]` and what to say at their end `[BATCH, 2]`.
 fn inputs(stream: &Stream, dtype: DType) -> Result<Vec<Tensor>> {
-    let both = normal(stream, &[TIME * BATCH * INPUTS + BATCH * 2], dtype)?;
-    let targets = both.narrow(0, TIME * BATCH * INPUTS, BATCH * 2)?.reshape((BATCH, 2))?;
-    Ok(vec![both.narrow(0, 0, TIME * BATCH * INPUTS)?.reshape((TIME, BATCH, INPUTS))?, targets])
+    let count = TIME * BATCH * INPUTS;
+    let both = normal(stream, &[count + BATCH * 2], dtype)?;
+    let targets = both.narrow(0, count, BATCH * 2)?.reshape((BATCH, 2))?;
+    Ok(vec![both.narrow(0, 0, count)?.reshape((TIME, BATCH, INPUTS))?, targets])
 }
 
 fn gate(kit: &Kit, x: &Tensor, h: &Tensor, names: [&'static str; 3]) -> Result<Tensor> {

@@ -94,17 +94,17 @@ impl Living {
         }
     }
 
-    /// Losses of a short training run, and the seconds of one step.
-    fn curve(&self) -> Result<(Vec<f64>, f64)> {
+    /// Losses of a training run of so many steps, and the seconds of one.
+    fn curve(&self, steps: usize) -> Result<(Vec<f64>, f64)> {
         let (loss, mut trainer) = (self.loss(), self.trainer()?);
         let started = Instant::now();
-        let mut losses = Vec::with_capacity(CURVE);
-        for step in 0..CURVE {
+        let mut losses = Vec::with_capacity(steps);
+        for step in 0..steps {
             let now = loss(&self.batches[step % self.batches.len()])?;
             trainer.step(&now.backward()?)?;
             losses.push(now.to_dtype(DType::F64)?.to_scalar()?);
         }
-        Ok((losses, started.elapsed().as_secs_f64() / CURVE as f64))
+        Ok((losses, started.elapsed().as_secs_f64() / steps as f64))
     }
 }
 
@@ -127,7 +127,7 @@ pub fn run(case: &Case, seed: u64) -> std::result::Result<Trial, ModelFault> {
     let started = Instant::now();
     let verdict = judge(&mut living.model()?, &questions)?;
     let seconds = started.elapsed().as_secs_f64();
-    let (losses, step_seconds) = Living::new(*case, seed)?.curve()?;
+    let (losses, step_seconds) = Living::new(*case, seed)?.curve(CURVE)?;
     let touched = touched(case, seed)?;
     let hits = |name: &String| case.kind == Kind::Healthy || touched.contains(name);
     Ok(Trial {
@@ -178,4 +178,49 @@ fn touched(case: &Case, seed: u64) -> std::result::Result<BTreeSet<String>, Mode
         }
     }
     Ok(touched)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::{faults, healthy_models};
+    use super::*;
+    use std::path::Path;
+
+    /// Family, what is wrong, and the losses of the first steps at seed 0, of every case in f64.
+    const LOSSES: &str = include_str!("losses.csv");
+    /// The first batch comes again after all of them.
+    const STEPS: usize = BATCHES as usize + 1;
+
+    /// A stored score is that of these models and these faults: one that changes needs a new score
+    /// (`make arbiter-store`), and then new losses: `SHIKHA_WRITE_LOSSES=1 cargo test --release --lib corpus_is`.
+    #[test]
+    fn the_corpus_is_the_one_that_was_scored() {
+        let cases = healthy_models().into_iter().chain(faults());
+        let in_f64 = cases.filter(|case| (case.dtype, case.compute) == (DType::F64, DType::F64));
+        let rows: Vec<(String, Vec<f64>)> = in_f64
+            .map(|case| {
+                let name = format!("{};{}", case.family.name, case.title);
+                (name, Living::new(case, 0).unwrap().curve(STEPS).unwrap().0)
+            })
+            .collect();
+        if std::env::var_os("SHIKHA_WRITE_LOSSES").is_some() {
+            let line = |(name, losses): &(String, Vec<f64>)| {
+                let losses: Vec<String> = losses.iter().map(|loss| format!("{loss:.12e}")).collect();
+                format!("{name};{}\n", losses.join(";"))
+            };
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/arbiter/faults/losses.csv");
+            std::fs::write(path, rows.iter().map(line).collect::<String>()).unwrap();
+            return;
+        }
+        assert_eq!(LOSSES.lines().count(), rows.len());
+        for ((name, losses), line) in rows.iter().zip(LOSSES.lines()) {
+            let stored = line.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix(';'));
+            let stored = stored.unwrap_or_else(|| panic!("{name} where {line} was"));
+            let stored: Vec<f64> = stored.split(';').map(|loss| loss.parse().unwrap()).collect();
+            // The processor has its say in the last places of a sum.
+            let close = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.abs() || (a.is_nan() && b.is_nan());
+            let all = losses.len() == stored.len() && losses.iter().zip(&stored).all(|(a, b)| close(*a, *b));
+            assert!(all, "{name}: {losses:?}, stored {stored:?}");
+        }
+    }
 }
