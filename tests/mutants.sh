@@ -3,7 +3,8 @@
 #
 # usage: tests/mutants.sh [AREA...]    AREA: claims, checkpoint, loader, ops, arbiter; all of them if none is named
 #
-# MUTANTS=all takes every mutant; without it each area gives the fixed sample of `areas` below.
+# MUTANTS=all takes every mutant; without it each area gives the fixed sample of `areas` below, and MUTANTS_SHARD=1 and
+# on gives others of the same size, without a mutant in common.
 # The source tree is changed in place and put back after each mutant: run it on a clean tree, and let it end.
 # Needs cargo-mutants 27.1.0 (cargo install cargo-mutants --version 27.1.0 --locked); MUTANTS_TOOL names another place.
 set -euo pipefail
@@ -41,7 +42,7 @@ areas | while read -r area share files tests; do
   wanted "$area" || continue
   share="${share_of_all:-$share}"
   echo "== $area: one mutant in $share of $files"
-  run "$out/$area" --file "$files" --shard "0/$share" -- --lib --test all -- $tests < /dev/null
+  run "$out/$area" --file "$files" --shard "${MUTANTS_SHARD:-0}/$share" -- --lib --test all -- $tests < /dev/null
 done
 # Then all tests, for the mutants that they did not notice.
 areas | while read -r area share files tests; do

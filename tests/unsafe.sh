@@ -8,11 +8,11 @@
 # unsafe calls:
 #   ops::matmul                    the call of the `gemm` crate
 #   ops::bf16                      AVX512-BF16, where the CPU has it; elsewhere only the way without it
+#   ops::attention                 its writes into the shared buffer
 #   and the two above, with all other unit tests of ops, corpus and arbiter::candle
 # Neither covers:
 #   corpus::shard                  a mapped file has no guard zones; every index into it is bounds-checked safe code,
 #                                  which the fuzz targets `shard` and `shard-header` exercise
-#   ops::attention                 its writes into the shared buffer are tested in tests/all alone; the buffer itself is above
 #   ops::cuda                      calls of the driver; `compute-sanitizer` on a machine with a GPU is their tool
 #   main.rs                        one call of `signal`, before any thread runs
 # Miri knows neither the vector instructions nor the call that `gemm` asks the CPU's caches with. The standard library

@@ -289,7 +289,9 @@ pub fn every_reader_of_other_text() {
             &[b"{\"a\":[\"b\",{\"c\":1}]}", rows.as_bytes(), HTML.as_bytes(), packed],
             |bytes| {
                 let _ = Reader::task_texts(name, bytes);
-                for task in shikha::recipe::TASKS {
+                // To unpack a file is most of the work, and the same for every task.
+                let tasks = if name.ends_with("bz2") { 1 } else { shikha::recipe::TASKS.len() };
+                for task in &shikha::recipe::TASKS[..tasks] {
                     let _ = shikha::eval::choice::load(task, &[(name.to_owned(), bytes.to_vec())]);
                 }
                 true

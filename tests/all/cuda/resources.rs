@@ -4,8 +4,8 @@ use super::cpu::{Cpu, Hosts, Traffic};
 use super::host::compiler;
 use half::bf16;
 use sha2::{Digest, Sha256};
-use shikha::ops::cuda::KERNEL_FILES;
 use shikha::ops::cuda::check::{Case, single};
+use shikha::ops::cuda::{KERNEL_FILES, Place, embedding_forward};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -115,4 +115,14 @@ fn the_committed_traffic_is_what_every_kernel_moves() {
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(committed, text, "write it with SHIKHA_WRITE=1");
+}
+
+#[test]
+fn an_embedding_reads_no_row_of_its_table_that_is_not_looked_up() {
+    // Three ids, rows of four numbers: a table of ten rows is read in part, one of two rows whole.
+    for (rows, bytes) in [(10, 3 * 4 + (3 + 3) * 16), (2, 3 * 4 + (2 + 3) * 16)] {
+        let table = Place::<f32>::new(64, 4 * rows);
+        let launch = embedding_forward(Place::new(0, 3), table, Place::new(1024, 12), 4);
+        assert_eq!(launch.bytes, bytes, "of a table of {rows} rows");
+    }
 }
