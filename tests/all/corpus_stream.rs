@@ -4,6 +4,7 @@
 use crate::corpus_download::{Manner, serve};
 use crate::parquet_file::{write, write_empty};
 use parquet::basic::Compression;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use shikha::artifact::hash_bytes;
 use shikha::corpus::contamination::Protected;
 use shikha::corpus::loader::Batches;
@@ -345,6 +346,33 @@ fn what_cannot_be_streamed_is_named() {
     assert!(bad(&good.replace("\"data/ben_Beng/train\"", "\"../x\"")).contains("plain path"));
     let mixed = good.replacen("parquet-text\"\nfolder = \"data/ben_Beng/train\"", "lines\"\nfolder = \"data\"", 1);
     assert!(bad(&mixed).contains("cannot be mixed"), "{}", bad(&mixed));
+}
+
+#[test]
+fn a_file_that_would_keep_its_reader_busy_for_hours_is_refused_at_once() {
+    // A field that no reader knows: a list of 2³¹ - 1 booleans.
+    const BUSY: &[u8] = &[0x09, 0xc8, 1, 0xf1, 0xff, 0xff, 0xff, 0xff, 7, 0];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    write(&path, &documents(), 50, Compression::SNAPPY);
+    let good = std::fs::read(&path).unwrap();
+    let footer = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+    let page = footer.metadata().row_group(0).column(1).byte_range().0 as usize;
+    let refused = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let read = Rows::open(&path, Position::default()).and_then(|mut rows| rows.slice(usize::MAX));
+        read.unwrap_err().to_string()
+    };
+    // In the header of the first page of the texts.
+    let mut header = good.clone();
+    header[page..page + BUSY.len()].copy_from_slice(BUSY);
+    // At the end of the footer, before the byte that ends it and the tail.
+    let (front, tail) = good.split_at(good.len() - 8);
+    let length = u32::from_le_bytes(tail[..4].try_into().unwrap()) + BUSY.len() as u32 - 1;
+    let footer = [&front[..front.len() - 1], BUSY, &length.to_le_bytes(), &tail[4..]].concat();
+    for bytes in [header, footer] {
+        assert!(refused(&bytes).contains("lists booleans"), "{}", refused(&bytes));
+    }
 }
 
 #[test]

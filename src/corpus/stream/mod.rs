@@ -13,6 +13,7 @@ mod bounded;
 mod chunk;
 mod feed;
 mod rows;
+mod thrift;
 
 pub use batches::{Streamed, tokens_needed};
 pub use chunk::{Chunk, Position};
