@@ -17,6 +17,9 @@
 //! | 1 | [`corpus`] | manifests, text, token shards, the loader |
 //! | 0 | [`recipe`], [`rng`], [`statistics`], [`artifact`], [`progress`], [`machine`], [`error`] | what every floor stands on |
 
+// What a user causes is an error of its kind; only tests unwrap.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
 pub mod arbiter;
 pub mod artifact;
 pub mod corpus;

@@ -1,5 +1,8 @@
 //! The `shikha` command: each subcommand parses, calls the library, and prints.
 
+// What a user causes is an error of its kind; only tests unwrap.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
 mod command;
 
 use std::process::ExitCode;

@@ -25,7 +25,7 @@ impl Ended {
     /// Walks over the header, and goes back to where it begins.
     fn walk(&mut self) -> std::io::Result<()> {
         let start = self.reader.stream_position()?;
-        thrift::walk(self).map_err(std::io::Error::other)?;
+        thrift::walk(self, &thrift::PAGE_HEADER).map_err(std::io::Error::other)?;
         let length = self.reader.stream_position()? - start;
         self.reader.seek_relative(-(length as i64))
     }
@@ -65,7 +65,7 @@ impl ChunkReader for Bounded {
         let bytes = self.0.get_bytes(start, length)?;
         // Read as a whole are pages, and the footer.
         if start + length as u64 + TAIL == self.len() {
-            thrift::walk(&mut bytes.as_ref())?;
+            thrift::walk(&mut bytes.as_ref(), &thrift::FOOTER)?;
         }
         Ok(bytes)
     }
